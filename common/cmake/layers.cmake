@@ -1,0 +1,55 @@
+# Who may use whom. One row per folder: what its libraries may name in DEPS and EXTERNAL. Adding an edge
+# here is a design decision; docs/ARCHITECTURE.md draws the same picture.
+#
+#   llm_layer(<folder> [DEPS <folder>...] [EXTERNAL <package>...])
+function(llm_layer folder)
+  cmake_parse_arguments(L "" "" "DEPS;EXTERNAL" ${ARGN})
+  set_property(GLOBAL PROPERTY "llm_layer_deps_${folder}" "${folder};${L_DEPS}")
+  set_property(GLOBAL PROPERTY "llm_layer_external_${folder}" "absl;threads;${L_EXTERNAL}")
+  set_property(GLOBAL APPEND PROPERTY llm_layers "${folder}")
+endfunction()
+
+llm_layer(common/base EXTERNAL openssl xxhash)
+llm_layer(common/layout DEPS common/base)
+llm_layer(common/observe DEPS common/base)
+llm_layer(common/spec DEPS common/base proto EXTERNAL protobuf yaml)
+llm_layer(proto EXTERNAL protobuf grpc)
+
+llm_layer(coordinator/model DEPS common/base)
+llm_layer(coordinator/placement DEPS coordinator/model common/base)
+llm_layer(coordinator/core DEPS coordinator/model coordinator/placement common/base)
+llm_layer(coordinator/store DEPS coordinator/model common/base EXTERNAL sqlite json)
+llm_layer(coordinator/runtime
+  DEPS coordinator/core coordinator/placement coordinator/store coordinator/model common/base common/observe
+  EXTERNAL prometheus httplib)
+llm_layer(coordinator/rpc DEPS coordinator/runtime coordinator/model common/base common/spec proto EXTERNAL grpc)
+llm_layer(coordinator
+  DEPS coordinator/rpc coordinator/runtime coordinator/store coordinator/core coordinator/placement
+       coordinator/model common/base common/observe proto
+  EXTERNAL grpc grpc_reflection prometheus cli11)
+
+llm_layer(worker/contract DEPS common/base EXTERNAL json)
+llm_layer(worker/shim DEPS worker/contract common/base EXTERNAL json)
+llm_layer(worker/agent/core DEPS worker/contract common/base)
+llm_layer(worker/agent/devices DEPS common/base EXTERNAL dl)
+llm_layer(worker/agent
+  DEPS worker/agent/core worker/agent/devices worker/contract common/base common/observe proto
+  EXTERNAL grpc protobuf prometheus httplib cli11 json)
+llm_layer(worker/data/shards DEPS worker/contract common/base EXTERNAL json xxhash)
+llm_layer(worker/data/tokenizer DEPS common/base EXTERNAL json)
+llm_layer(worker/data
+  DEPS worker/data/shards worker/data/tokenizer worker/contract common/base
+  EXTERNAL icu simdjson zstd xxhash json cli11)
+llm_layer(worker/engine
+  DEPS worker/engine worker/data/shards worker/data/tokenizer worker/contract common/layout common/base
+  EXTERNAL torch json xxhash dl)
+llm_layer(worker/cuda DEPS worker/engine common/base EXTERNAL torch)
+llm_layer(worker/trainer
+  DEPS worker/engine worker/data/shards worker/data/tokenizer worker/contract common/layout common/base
+  EXTERNAL torch cli11 json)
+
+llm_layer(client DEPS proto common/spec common/base EXTERNAL grpc cli11 yaml json)
+llm_layer(simulator
+  DEPS coordinator/core coordinator/placement coordinator/model coordinator/store coordinator/runtime
+       worker/agent/core worker/contract common/base
+  EXTERNAL cli11 sqlite)

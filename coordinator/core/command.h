@@ -1,0 +1,101 @@
+// Everything the core can ask for. The runtime commits the Persist commands of a step (with others, in one
+// transaction) before it carries out any of the rest, so nothing outside ever sees what a crash could undo.
+//
+// Every command is idempotent by (job, attempt, generation): doing it twice is harmless.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+
+#include "common/base/ids.h"
+#include "coordinator/core/event.h"
+#include "coordinator/model/job.h"
+#include "coordinator/model/node.h"
+
+namespace llmctl::core {
+
+// ---- records ---------------------------------------------------------------------------------------------
+struct PersistJob {
+  JobId job;  // its present value in State
+};
+struct ForgetJob {
+  JobId job;
+};
+struct PersistNode {
+  NodeId node;
+};
+struct AppendJobEvent {
+  JobId job;
+  JobEventRecord event;
+};
+struct PersistCounters {};
+
+// ---- to hosts --------------------------------------------------------------------------------------------
+struct ProbeHost {
+  NodeId node;
+  GenerationId generation;
+  std::string checkpoint_directory;
+  std::string dataset;
+  std::string nonce;
+  bool write = false;
+};
+struct StartRanks {
+  NodeId node;
+  GenerationId generation;
+  // The whole gang; the runtime sends the node its own ranks and everybody's addresses.
+  std::vector<Slot> slots;
+  std::string spec;
+  std::vector<CheckpointRecord> checkpoints;  // newest first
+};
+struct StopRanks {
+  NodeId node;
+  GenerationId generation;
+  absl::Duration grace = absl::ZeroDuration();
+  bool checkpoint_first = false;
+  std::string reason;
+};
+struct AnswerCheckpoint {
+  NodeId node;
+  GenerationId generation;
+  int64_t request_id = 0;
+  bool committed = false;
+  std::string error;
+  std::vector<std::string> removable_paths;
+};
+// The link of this incarnation is closed and the host told why.
+struct RefuseWorker {
+  NodeId node;
+  int64_t incarnation = 0;
+  std::string reason;
+};
+
+// ---- inward ----------------------------------------------------------------------------------------------
+// Answer a user. `job` may be empty (an error, or deleted).
+struct ReplyToUser {
+  RequestId request = 0;
+  absl::Status status;
+  JobId job;
+  bool already_existed = false;
+};
+// TimerFired{timer} after `delay`. Timers are not persisted: CoordinatorStarted arms them anew.
+struct ArmTimer {
+  int64_t timer = 0;
+  absl::Duration delay;
+};
+// PlanReady, soon: placement runs on a snapshot of the state as it is after this step.
+struct RequestPlan {};
+// The generation is over: forget its rendezvous keys.
+struct DropRendezvous {
+  GenerationId generation;
+};
+
+using Command = std::variant<PersistJob, ForgetJob, PersistNode, AppendJobEvent, PersistCounters, ProbeHost, StartRanks,
+                             StopRanks, AnswerCheckpoint, RefuseWorker, ReplyToUser, ArmTimer, RequestPlan,
+                             DropRendezvous>;
+
+}  // namespace llmctl::core

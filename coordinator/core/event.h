@@ -1,0 +1,109 @@
+// Everything that can happen to the coordinator's core. The vocabulary is closed: std::visit without a default
+// arm makes a new event fail to compile until every place handles it.
+//
+// Events are facts, in the past tense. Requests of users carry a `request` number that the reply command
+// repeats; it means nothing to the core. Heartbeats, progress, logs and rendezvous keys are not events.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "common/base/ids.h"
+#include "coordinator/model/job.h"
+#include "coordinator/model/node.h"
+#include "coordinator/model/plan.h"
+
+namespace llmctl::core {
+
+using RequestId = int64_t;
+
+struct JobSubmitted {
+  RequestId request = 0;
+  std::string name;
+  std::string project;
+  std::map<std::string, std::string> labels;
+  std::string spec;
+  JobRequirements requirements;
+  std::string idempotency_key;
+};
+struct JobCancelled {
+  RequestId request = 0;
+  JobId job;
+  std::string reason;
+};
+struct JobSuspended {
+  RequestId request = 0;
+  JobId job;
+};
+struct JobResumed {
+  RequestId request = 0;
+  JobId job;
+};
+struct JobDeleted {
+  RequestId request = 0;
+  JobId job;
+};
+
+// A shim that a host still has, from its Hello.
+struct ShimReport {
+  GenerationId generation;
+  int rank = 0;
+  int device = 0;
+  RankPhase phase = RankPhase::kStarting;
+  int64_t pid = 0;
+  std::optional<RankExit> exit;
+};
+struct WorkerConnected {
+  Node node;
+  std::vector<ShimReport> shims;
+};
+// Its lease ran out, or a newer incarnation took its place.
+struct WorkerLost {
+  NodeId node;
+  int64_t incarnation = 0;
+  std::string reason;
+};
+
+struct ProbeAnswered {
+  NodeId node;
+  GenerationId generation;
+  bool ok = false;
+  std::string error;
+  std::string dataset_digest;
+};
+struct RankChanged {
+  NodeId node;
+  GenerationId generation;
+  int rank = 0;
+  RankPhase phase = RankPhase::kStarting;
+  int64_t pid = 0;
+  std::optional<RankExit> exit;  // when phase is kExited
+};
+// No process of the generation is left on the node.
+struct GangReleased {
+  NodeId node;
+  GenerationId generation;
+};
+struct CheckpointOffered {
+  NodeId node;
+  GenerationId generation;
+  int64_t request_id = 0;  // the trainer's
+  CheckpointRecord checkpoint;
+};
+
+struct PlanReady {
+  Plan plan;
+};
+struct TimerFired {
+  int64_t timer = 0;
+};
+// The state has been loaded (start or failover): the first event.
+struct CoordinatorStarted {};
+
+using Event = std::variant<JobSubmitted, JobCancelled, JobSuspended, JobResumed, JobDeleted, WorkerConnected,
+                           WorkerLost, ProbeAnswered, RankChanged, GangReleased, CheckpointOffered, PlanReady,
+                           TimerFired, CoordinatorStarted>;
+
+}  // namespace llmctl::core

@@ -1,0 +1,46 @@
+#include "coordinator/model/job.h"
+
+namespace llmctl {
+
+bool IsTerminal(JobPhase phase) {
+  return phase == JobPhase::kSucceeded || phase == JobPhase::kFailed || phase == JobPhase::kCancelled;
+}
+
+const char* JobPhaseName(JobPhase phase) {
+  switch (phase) {
+    case JobPhase::kQueued: return "queued";
+    case JobPhase::kStarting: return "starting";
+    case JobPhase::kRunning: return "running";
+    case JobPhase::kStopping: return "stopping";
+    case JobPhase::kBackoff: return "backoff";
+    case JobPhase::kSuspended: return "suspended";
+    case JobPhase::kSucceeded: return "succeeded";
+    case JobPhase::kFailed: return "failed";
+    case JobPhase::kCancelled: return "cancelled";
+  }
+  return "?";
+}
+
+const char* FailureClassName(FailureClass c) {
+  switch (c) {
+    case FailureClass::kNone: return "";
+    case FailureClass::kConfig: return "config";
+    case FailureClass::kUser: return "user";
+    case FailureClass::kInfrastructure: return "infrastructure";
+    case FailureClass::kOutOfMemory: return "oom";
+    case FailureClass::kTimeLimit: return "time-limit";
+  }
+  return "?";
+}
+
+const char* RankPhaseName(RankPhase phase) {
+  switch (phase) {
+    case RankPhase::kAssigned: return "assigned";
+    case RankPhase::kStarting: return "starting";
+    case RankPhase::kRunning: return "running";
+    case RankPhase::kExited: return "exited";
+  }
+  return "?";
+}
+
+}  // namespace llmctl

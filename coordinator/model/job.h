@@ -1,0 +1,153 @@
+// Job and Attempt: what the coordinator decides about. Values only.
+//
+// The specification is kept as opaque bytes; beside it stand just the inputs of decisions. A job's life:
+//
+//   Queued -> Starting -> Running -> Stopping -> {Succeeded, Failed, Cancelled, Suspended, Backoff}
+//     ^                                                                         Suspended -> Queued
+//     +-------------------------------------------------------------------------- Backoff -> Queued
+//
+// The last three of the first line's six are terminal when reached and never left again.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+
+#include "common/base/ids.h"
+
+namespace llmctl {
+
+enum class JobPhase {
+  kQueued,
+  kStarting,
+  kRunning,
+  kStopping,
+  kBackoff,
+  kSuspended,
+  kSucceeded,
+  kFailed,
+  kCancelled,
+};
+bool IsTerminal(JobPhase phase);
+const char* JobPhaseName(JobPhase phase);
+
+// Why something failed: decides whether and how it is retried.
+enum class FailureClass {
+  kNone,
+  kConfig,          // final
+  kUser,            // retried up to max_restarts
+  kInfrastructure,  // retried at once, then with back-off
+  kOutOfMemory,     // one retry
+  kTimeLimit,       // final
+};
+const char* FailureClassName(FailureClass c);
+
+// What of the specification the coordinator decides by.
+struct JobRequirements {
+  int workers_min = 1;
+  int workers_max = 1;
+  int devices_per_worker = 1;
+  int data_parallel = 0;  // 0: as many as devices
+  int global_batch_size = 1;
+  int micro_batch_size = 1;
+  int priority = 50;
+  int max_restarts = 0;
+  int max_attempts_without_progress = 3;
+  absl::Duration time_limit = absl::InfiniteDuration();
+  std::string checkpoint_directory;
+  std::string dataset;
+  int keep_last = 2;
+};
+
+enum class RankPhase { kAssigned, kStarting, kRunning, kExited };
+const char* RankPhaseName(RankPhase phase);
+
+struct RankExit {
+  int exit_code = 0;
+  int signal = 0;
+  std::string fatal_class;
+  std::string fatal_message;
+  bool stopped_by_agent = false;
+  bool start_failed = false;
+  std::string log_tail;
+  bool operator==(const RankExit&) const = default;
+};
+
+struct RankState {
+  NodeId node;
+  int device = 0;
+  RankPhase phase = RankPhase::kAssigned;
+  int64_t pid = 0;
+  std::optional<RankExit> exit;
+};
+
+// One go at a job: a gang of ranks from durable state. At most one is live per job.
+struct Attempt {
+  int64_t number = 0;
+  int64_t generation = 0;
+  std::vector<RankState> ranks;  // by rank; stable over restarts where nodes allow
+  // Nodes that still may have processes of this generation.
+  std::vector<NodeId> unreleased;
+  absl::Time start_time = absl::InfinitePast();
+  int64_t start_checkpoint_step = 0;  // what it began from
+  std::string probe_nonce;
+};
+
+struct CheckpointRecord {
+  int64_t step = 0;
+  int64_t attempt = 0;
+  int64_t generation = 0;
+  std::string path;
+  std::string manifest_digest;
+  int64_t next_sample = 0;
+  absl::Time commit_time = absl::InfinitePast();
+  bool operator==(const CheckpointRecord&) const = default;
+};
+
+struct JobEventRecord {
+  int64_t sequence = 0;
+  absl::Time time = absl::InfinitePast();
+  int64_t attempt = 0;
+  int64_t generation = 0;
+  std::string kind;
+  std::string text;
+};
+
+struct Job {
+  JobId id;
+  std::string name;
+  std::string project;
+  std::map<std::string, std::string> labels;
+  std::string spec;  // serialized llmctl.v1.JobSpec, opaque here
+  JobRequirements requirements;
+  std::string idempotency_key;
+
+  JobPhase phase = JobPhase::kQueued;
+  // What Stopping leads to once all hosts have released the gang.
+  JobPhase after_stop = JobPhase::kQueued;
+  std::string reason;
+  FailureClass failure_class = FailureClass::kNone;
+  bool cancel_requested = false;
+  bool suspend_requested = false;
+
+  int64_t last_attempt = 0;     // counters: persisted before anything carrying them is sent
+  int64_t last_generation = 0;
+  int user_restarts = 0;
+  int infrastructure_restarts = 0;        // since the checkpoint last advanced
+  int attempts_without_progress = 0;
+  absl::Duration backoff = absl::ZeroDuration();  // the one being waited for
+
+  std::optional<Attempt> attempt;  // the live one
+  std::vector<CheckpointRecord> checkpoints;  // committed, oldest first, at most keep_last
+  absl::Duration run_time = absl::ZeroDuration();  // of ended attempts
+  absl::Time submit_time = absl::InfinitePast();
+  absl::Time start_time = absl::InfinitePast();
+  absl::Time end_time = absl::InfinitePast();
+  int64_t last_event = 0;
+};
+
+}  // namespace llmctl
