@@ -1,17 +1,18 @@
 #!/usr/bin/env bash
-# Configures and builds.  deploy/build.sh [programs|all] [CMake option]...
+# Builds.  deploy/build.sh [programs|all]
 #   programs (default): what a user runs. all: the tests too.
 # The build folder is build/, or LLM_BUILD_DIR.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-what=${1:-programs}
-[ $# -gt 0 ] && shift
 build=${LLM_BUILD_DIR:-build}
-targets=(llmctl llm-coordinator llm-worker llm-shim llm-trainer llm-data)
-tests=OFF
-if [ "$what" = all ]; then
-  targets=(all)
-  tests=ON
+case ${1:-programs} in
+  programs) targets=(llmctl llm-coordinator llm-worker llm-shim llm-trainer llm-data) tests=OFF ;;
+  all) targets=(all) tests=ON ;;
+  *) echo "deploy/build.sh: unknown argument $1 (programs or all)" >&2; exit 2 ;;
+esac
+
+# Configuring costs seconds: only for a new folder, or to add the tests. Ninja itself notices changed CMake files.
+if [ ! -f "$build/build.ninja" ] || { [ $tests = ON ] && ! grep -q '^LLM_BUILD_TESTS:BOOL=ON' "$build/CMakeCache.txt"; }; then
+  cmake -S . -B "$build" -G Ninja --log-level=WARNING -DLLM_DEPS_DIR="${LLM_DEPS_DIR:-$PWD/.deps}" -DLLM_BUILD_TESTS=$tests
 fi
-cmake -S . -B "$build" -G Ninja --log-level=WARNING -DLLM_DEPS_DIR="${LLM_DEPS_DIR:-$PWD/.deps}" -DLLM_BUILD_TESTS=$tests "$@"
 cmake --build "$build" --target "${targets[@]}"

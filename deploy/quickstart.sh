@@ -1,0 +1,48 @@
+#!/usr/bin/env bash
+# From a fresh clone to text out of a model trained here: sets up, builds, prepares real text, starts a cluster of
+# a coordinator and two workers on this machine, trains a tiny Llama with two data-parallel ranks, and samples from
+# it. Run again, it goes straight to training.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+build=${LLM_BUILD_DIR:-build}
+bin=$PWD/$build/bin
+work=.llmctl/quickstart
+data=$work/data
+
+say() { printf '\n== %s\n' "$*"; }
+
+prepare_text() {
+  [ -f "$data/manifest.json" ] && return
+  say "Preparing text: Debian's documentation in several languages"
+  mkdir -p "$work"
+  /usr/bin/python3 deploy/quickstart_corpus.py --fetch "$work/packages" --output "$work/corpus.jsonl"
+  "$bin/llm-data" prepare --input "$work/corpus.jsonl" --output "$data" --force
+}
+
+show_result() {
+  local job=$1 checkpoint
+  say "A sample from the model"
+  "$bin/llmctl" generate "$job" --prompt "The package " --tokens 300 --seed 1
+  checkpoint=$("$bin/llmctl" checkpoints "$job" -o json |
+    /usr/bin/python3 -c 'import json, sys; print(json.load(sys.stdin)["checkpoints"][0]["path"])')
+  cat <<EOF
+
+Checkpoint: $checkpoint
+The cluster is still up. Try next:
+  $build/bin/llmctl get $job
+  $build/bin/llmctl generate $job --prompt "In Debian, " --tokens 200
+  $build/bin/llmctl local down
+EOF
+}
+
+say "Checking what is installed"
+deploy/setup.sh
+say "Building"
+deploy/build.sh programs
+prepare_text
+say "Starting a coordinator and two workers"
+"$bin/llmctl" local up --workers=2
+say "Training"
+job=$("$bin/llmctl" submit examples/quickstart.yaml -o json | /usr/bin/python3 -c 'import json, sys; print(json.load(sys.stdin)["id"])')
+"$bin/llmctl" wait --follow "$job"
+show_result "$job"
