@@ -178,6 +178,9 @@ struct Envelope {
   Message message;
 };
 
+// The name of the type on the wire ("checkpoint_commit"), for messages to people.
+absl::string_view MessageName(const Message& message);
+
 // One line without its newline. InvalidArgument when it would be longer than kLineBytesMax (a store value or
 // a message text is too long).
 absl::StatusOr<std::string> EncodeLine(const Envelope& envelope);
