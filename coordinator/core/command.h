@@ -1,7 +1,8 @@
 // Everything the core can ask for. The runtime commits the Persist commands of a step (with others, in one
 // transaction) before it carries out any of the rest, so nothing outside ever sees what a crash could undo.
 //
-// Every command is idempotent by (job, attempt, generation): doing it twice is harmless.
+// Every command is idempotent by (job, attempt, generation): doing it twice is harmless. Commands to a host whose
+// link is down are dropped: its next WorkerConnected makes the core send what still applies.
 #pragma once
 
 #include <cstdint>
@@ -87,7 +88,8 @@ struct ArmTimer {
   int64_t timer = 0;
   absl::Duration delay;
 };
-// PlanReady, soon: placement runs on a snapshot of the state as it is after this step.
+// PlanReady, soon: placement runs on a snapshot of the state as it is after this step. Asked for with every
+// change that could matter; while a plan is being made, the runtime remembers one more request.
 struct RequestPlan {};
 // The generation is over: forget its rendezvous keys.
 struct DropRendezvous {

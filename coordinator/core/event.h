@@ -6,9 +6,13 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
+
+#include "absl/time/time.h"
 
 #include "common/base/ids.h"
 #include "coordinator/model/job.h"
@@ -59,7 +63,7 @@ struct WorkerConnected {
   Node node;
   std::vector<ShimReport> shims;
 };
-// Its lease ran out, or a newer incarnation took its place.
+// Its lease ran out. (A newer incarnation is told by its own WorkerConnected.)
 struct WorkerLost {
   NodeId node;
   int64_t incarnation = 0;
@@ -99,8 +103,11 @@ struct PlanReady {
 struct TimerFired {
   int64_t timer = 0;
 };
-// The state has been loaded (start or failover): the first event.
-struct CoordinatorStarted {};
+// The state has been loaded (start or failover): the first event. Known hosts that have not said Hello when
+// `grace` has passed count as lost; until then their ranks are taken to be running.
+struct CoordinatorStarted {
+  absl::Duration grace = absl::Seconds(60);
+};
 
 using Event = std::variant<JobSubmitted, JobCancelled, JobSuspended, JobResumed, JobDeleted, WorkerConnected,
                            WorkerLost, ProbeAnswered, RankChanged, GangReleased, CheckpointOffered, PlanReady,

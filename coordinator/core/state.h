@@ -8,6 +8,9 @@
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
+
+#include "absl/time/time.h"
 
 #include "common/base/ids.h"
 #include "coordinator/model/job.h"
@@ -25,10 +28,18 @@ struct Counters {
 
 // What a timer is for.
 struct Timer {
-  enum class Purpose { kBackoff, kProbe, kStart, kStop, kTimeLimit };
+  enum class Purpose {
+    kBackoff,    // the job may be queued again
+    kProbe,      // the hosts of a gang should have answered the checks
+    kStart,      // all ranks should be ready
+    kStop,       // all hosts should have released the gang
+    kTimeLimit,  // the job has run for its time limit
+    kGrace,      // after a start of the coordinator: hosts that are still silent are lost
+  };
   Purpose purpose;
-  JobId job;
+  JobId job;  // empty for kGrace
   int64_t generation = 0;
+  int round = 0;  // of kStop: how often the hosts have been reminded
 };
 
 struct State {
@@ -37,14 +48,17 @@ struct State {
   std::map<NodeId, Node> nodes;
 
   // ---- volatile: rebuilt from the records, or gained anew after a restart ----
-  std::map<std::string, JobId> jobs_by_key;           // project + idempotency key
-  std::map<std::pair<NodeId, int>, GenerationId> device_owner;  // also of gangs not yet released
-  std::set<NodeId> connected;                          // have a link in this term
+  std::map<std::string, JobId> jobs_by_key;  // project + idempotency key
+  // Who may have a process on a device. A host that is not connected has no free devices whatever this says;
+  // its Hello replaces what stands here for it.
+  std::map<std::pair<NodeId, int>, GenerationId> device_owner;
+  std::set<NodeId> connected;  // have had a Hello in this term, and a lease since
   std::map<int64_t, Timer> timers;
   int64_t next_timer = 1;
-  std::map<JobId, std::map<NodeId, std::string>> probe_digests;  // answers of a gang being checked
-  std::map<JobId, std::string> waiting_reason;          // from the last plan
-  bool plan_requested = false;
+  // Answers of the hosts of a gang being checked: digest of the dataset each sees.
+  std::map<JobId, std::map<NodeId, std::string>> probe_digests;
+  std::map<JobId, std::string> waiting_reason;  // of queued jobs, from the last plan
+  std::map<JobId, absl::Duration> run_time_since;  // monotonic: up to when Job::run_time is accounted for
 };
 
 }  // namespace llmctl::core

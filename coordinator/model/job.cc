@@ -6,6 +6,15 @@ bool IsTerminal(JobPhase phase) {
   return phase == JobPhase::kSucceeded || phase == JobPhase::kFailed || phase == JobPhase::kCancelled;
 }
 
+bool HasLiveGang(JobPhase phase) {
+  return phase == JobPhase::kStarting || phase == JobPhase::kRunning || phase == JobPhase::kStopping;
+}
+
+bool WorldSizeAllowed(const JobRequirements& requirements, int world_size) {
+  if (requirements.data_parallel != 0 && requirements.data_parallel != world_size) return false;
+  return world_size >= 1 && world_size <= requirements.global_batch_size;
+}
+
 const char* JobPhaseName(JobPhase phase) {
   switch (phase) {
     case JobPhase::kQueued: return "queued";

@@ -6,7 +6,8 @@
 //     ^                                                                         Suspended -> Queued
 //     +-------------------------------------------------------------------------- Backoff -> Queued
 //
-// The last three of the first line's six are terminal when reached and never left again.
+// Succeeded, Failed and Cancelled are terminal: never left again. A gang (the ranks of one attempt) is live in
+// Starting, Running and Stopping.
 #pragma once
 
 #include <cstdint>
@@ -33,6 +34,8 @@ enum class JobPhase {
   kCancelled,
 };
 bool IsTerminal(JobPhase phase);
+// Starting, Running or Stopping: the job's attempt may have processes and owns its devices.
+bool HasLiveGang(JobPhase phase);
 const char* JobPhaseName(JobPhase phase);
 
 // Why something failed: decides whether and how it is retried.
@@ -61,7 +64,11 @@ struct JobRequirements {
   std::string checkpoint_directory;
   std::string dataset;
   int keep_last = 2;
+  bool operator==(const JobRequirements&) const = default;
 };
+
+// Whether a gang of `world_size` ranks can train the job: the layout asked for, and a sequence for every rank.
+bool WorldSizeAllowed(const JobRequirements& requirements, int world_size);
 
 enum class RankPhase { kAssigned, kStarting, kRunning, kExited };
 const char* RankPhaseName(RankPhase phase);
@@ -83,18 +90,30 @@ struct RankState {
   RankPhase phase = RankPhase::kAssigned;
   int64_t pid = 0;
   std::optional<RankExit> exit;
+  int exit_order = 0;  // 1 for the first rank of the gang that was seen to exit, ...
+  bool operator==(const RankState&) const = default;
 };
 
-// One go at a job: a gang of ranks from durable state. At most one is live per job.
+// What ended a gang where it was not one of its ranks: a lost host, a missed deadline, a failed check.
+struct GangFailure {
+  FailureClass failure_class = FailureClass::kNone;
+  std::string text;
+  bool operator==(const GangFailure&) const = default;
+};
+
+// One go at a job: a gang of ranks from durable state.
 struct Attempt {
   int64_t number = 0;
   int64_t generation = 0;
   std::vector<RankState> ranks;  // by rank; stable over restarts where nodes allow
+  // StartRanks may have been sent. Before that no host has a process of this generation.
+  bool ranks_requested = false;
   // Nodes that still may have processes of this generation.
   std::vector<NodeId> unreleased;
+  std::optional<GangFailure> failure;  // the first
   absl::Time start_time = absl::InfinitePast();
-  int64_t start_checkpoint_step = 0;  // what it began from
-  std::string probe_nonce;
+  int64_t start_checkpoint_step = 0;  // what it began from; 0 is a fresh start
+  bool operator==(const Attempt&) const = default;
 };
 
 struct CheckpointRecord {
@@ -115,6 +134,7 @@ struct JobEventRecord {
   int64_t generation = 0;
   std::string kind;
   std::string text;
+  bool operator==(const JobEventRecord&) const = default;
 };
 
 struct Job {
@@ -127,27 +147,33 @@ struct Job {
   std::string idempotency_key;
 
   JobPhase phase = JobPhase::kQueued;
-  // What Stopping leads to once all hosts have released the gang.
-  JobPhase after_stop = JobPhase::kQueued;
-  std::string reason;
+  std::string reason;  // why it is in this phase, for a person; queued: why it is back there, may be empty
   FailureClass failure_class = FailureClass::kNone;
+  // What Stopping leads to once all hosts have released the gang: the first of these that is set, else what
+  // the restart policy makes of the failure.
   bool cancel_requested = false;
+  std::string cancel_reason;
+  bool time_limit_reached = false;
   bool suspend_requested = false;
 
   int64_t last_attempt = 0;     // counters: persisted before anything carrying them is sent
   int64_t last_generation = 0;
   int user_restarts = 0;
-  int infrastructure_restarts = 0;        // since the checkpoint last advanced
-  int attempts_without_progress = 0;
+  int out_of_memory_restarts = 0;
+  // Since the checkpoint last advanced; gives the back-off and the no-progress cap.
+  int infrastructure_failures = 0;
   absl::Duration backoff = absl::ZeroDuration();  // the one being waited for
 
-  std::optional<Attempt> attempt;  // the live one
+  std::optional<Attempt> attempt;  // the newest; live while the phase says so
   std::vector<CheckpointRecord> checkpoints;  // committed, oldest first, at most keep_last
-  absl::Duration run_time = absl::ZeroDuration();  // of ended attempts
+  // How long all ranks have run together. Brought up to date with each commit of a checkpoint and at the end of
+  // an attempt, so a coordinator restart forgets at most the time since the last commit.
+  absl::Duration run_time = absl::ZeroDuration();
   absl::Time submit_time = absl::InfinitePast();
   absl::Time start_time = absl::InfinitePast();
   absl::Time end_time = absl::InfinitePast();
   int64_t last_event = 0;
+  bool operator==(const Job&) const = default;
 };
 
 }  // namespace llmctl

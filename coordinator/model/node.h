@@ -33,6 +33,7 @@ struct Node {
   std::string fabric_address;
   std::vector<DeviceInfo> devices;
   NodeState state = NodeState::kReady;
+  bool operator==(const Node&) const = default;
 };
 
 }  // namespace llmctl

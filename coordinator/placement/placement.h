@@ -25,21 +25,26 @@ struct Candidate {
   std::vector<Slot> previous;
 };
 
-// A host that can be used, with the devices nobody owns.
+// A connected host.
 struct Host {
   NodeId node;
-  std::vector<int> free_devices;
-  int devices = 0;
+  std::vector<int> free_devices;  // that nobody owns, in order
+  std::map<int, JobId> taken;     // the others, by whom
+  // The hosts of one gang agree in this: trainer build and kind of device.
+  std::string flavor;
 };
 
 struct Snapshot {
   int64_t revision = 0;
   std::vector<Candidate> candidates;
   std::vector<Host> hosts;
+  std::vector<NodeId> unreachable;  // known hosts without a lease, for the reasons
 };
 
 // Gangs whole or not at all, in order of priority, then submission; a job that does not fit does not keep
-// later ones from being placed. Unplaced jobs get a reason.
+// later ones from being placed. A gang has as many workers as fit between its bounds, where possible a number
+// that divides the batch; a worker's devices are on one host, and workers share hosts so that few are used.
+// Unplaced jobs get a reason that a person can act on.
 Plan MakePlan(const Snapshot& snapshot);
 
 }  // namespace llmctl::placement
