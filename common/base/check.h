@@ -42,6 +42,14 @@ std::string Compared(const char* expression, const A& a, const B& b) {
   (ok) ? (void)0                 \
        : ::llmctl::check_internal::Voidify() & ::llmctl::check_internal::Failure(__FILE__, __LINE__, text).stream()
 
+// LibTorch's headers define some of these names too; ours are included after them and hold.
+#undef CHECK
+#undef CHECK_EQ
+#undef CHECK_NE
+#undef CHECK_LT
+#undef CHECK_LE
+#undef CHECK_GT
+#undef CHECK_GE
 #define CHECK(condition) LLM_CHECK_IMPL((condition), #condition)
 #define LLM_CHECK_OP(a, op, b) \
   LLM_CHECK_IMPL(((a)op(b)), ::llmctl::check_internal::Compared(#a " " #op " " #b, (a), (b)))
