@@ -12,7 +12,7 @@ endfunction()
 llm_layer(common/base EXTERNAL openssl xxhash)
 llm_layer(common/layout DEPS common/base)
 llm_layer(common/observe DEPS common/base)
-llm_layer(common/spec DEPS common/base proto EXTERNAL protobuf yaml)
+llm_layer(common/spec DEPS common/base proto EXTERNAL protobuf yaml re2)
 llm_layer(proto EXTERNAL protobuf grpc)
 
 llm_layer(coordinator/model DEPS common/base)
