@@ -1,0 +1,60 @@
+#include <google/protobuf/descriptor.h>
+#include <google/protobuf/message.h>
+
+#include <algorithm>
+#include <cstdint>
+
+#include "common/base/check.h"
+#include "common/spec/scalar.h"
+#include "common/spec/validate.h"
+#include "llmctl/v1/options.pb.h"
+
+namespace llmctl::spec {
+namespace {
+
+using google::protobuf::FieldDescriptor;
+using google::protobuf::Message;
+
+// default_value of each field that is absent, in this section and those below it.
+void ApplyFieldDefaults(Message& section) {
+  const auto& access = *section.GetReflection();
+  for (int i = 0; i < section.GetDescriptor()->field_count(); ++i) {
+    const FieldDescriptor& field = *section.GetDescriptor()->field(i);
+    if (field.is_repeated()) continue;
+    const v1::FieldRules& rules = field.options().GetExtension(v1::rules);
+    if (field.cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) {
+      if (access.HasField(section, &field) || !rules.required()) {
+        ApplyFieldDefaults(*access.MutableMessage(&section, &field));
+      }
+    } else if (!rules.default_value().empty() && !access.HasField(section, &field)) {
+      bool quoted = field.cpp_type() == FieldDescriptor::CPPTYPE_STRING;
+      auto fault = SetScalar({rules.default_value(), quoted}, field, section);
+      CHECK(!fault) << "default of " << field.full_name() << ": " << *fault;
+    }
+  }
+}
+
+int32_t DefaultFfnSize(int32_t hidden_size) {
+  constexpr int64_t kMultiple = 64;
+  int64_t size = (int64_t{8} * hidden_size + 2) / 3;
+  return static_cast<int32_t>((size + kMultiple - 1) / kMultiple * kMultiple);
+}
+
+}  // namespace
+
+void ApplyDefaults(v1::JobSpec& spec) {
+  ApplyFieldDefaults(spec);
+  if (spec.has_model()) {
+    v1::Model& model = *spec.mutable_model();
+    if (model.kv_heads() == 0) model.set_kv_heads(model.heads());
+    if (model.ffn_size() == 0) model.set_ffn_size(DefaultFfnSize(model.hidden_size()));
+  }
+  if (spec.has_training() && !spec.training().schedule().has_warmup_steps()) {
+    int64_t warmup = std::min<int64_t>(2000, spec.training().steps() / 10);
+    spec.mutable_training()->mutable_schedule()->set_warmup_steps(warmup);
+  }
+  v1::WorkerCount& workers = *spec.mutable_resources()->mutable_workers();
+  if (workers.max() == 0) workers.set_max(workers.min());
+}
+
+}  // namespace llmctl::spec
