@@ -159,6 +159,10 @@ struct Exited {
   std::string fatal_message;
 };
 
+// All that was kept for an absent agent (started, ready, newest progress, requests without an answer, exited)
+// has been sent: follows the hello on every new connection of an agent.
+struct CaughtUp {};
+
 // ---- agent to shim ---------------------------------------------------------------------------------------
 
 // SIGTERM, then SIGKILL after the grace; 0 kills at once. Reaches the trainer's whole process group.
@@ -171,7 +175,7 @@ struct Release {};
 
 using Message = std::variant<Hello, Assignment, StoreReply, CheckpointRequest, CheckpointCommitReply, Yield, Update,
                              Stop, Ready, Progress, StoreRequest, CheckpointCommit, UpdateResult, Fatal, Started,
-                             Exited, Kill, Release>;
+                             Exited, CaughtUp, Kill, Release>;
 
 struct Envelope {
   int64_t seq = 0;

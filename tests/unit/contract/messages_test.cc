@@ -71,6 +71,7 @@ const std::vector<std::pair<Message, std::string>> kMessages = {
             .fatal_class = "user",
             .fatal_message = "m"},
      R"({"seq":9,"type":"exited","body":{"exit_code":1,"signal":9,"stopped_by_agent":true,"start_failed":true,"error":"exec","fatal_class":"user","fatal_message":"m"}})"},
+    {CaughtUp{}, R"({"seq":9,"type":"caught_up","body":{}})"},
     {Kill{.grace_seconds = 30}, R"({"seq":9,"type":"kill","body":{"grace_seconds":30.0}})"},
     {Release{}, R"({"seq":9,"type":"release","body":{}})"},
 };
