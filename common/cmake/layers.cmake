@@ -48,7 +48,7 @@ llm_layer(worker/trainer
   DEPS worker/engine worker/data/shards worker/data/tokenizer worker/contract common/layout common/base
   EXTERNAL torch cli11 json)
 
-llm_layer(client DEPS proto common/spec common/base EXTERNAL grpc cli11 yaml json)
+llm_layer(client DEPS proto common/spec common/base EXTERNAL grpc protobuf cli11 json)
 llm_layer(simulator
   DEPS coordinator/core coordinator/placement coordinator/model coordinator/store coordinator/runtime
        worker/agent/core worker/contract common/base

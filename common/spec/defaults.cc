@@ -1,8 +1,8 @@
-#include <google/protobuf/descriptor.h>
-#include <google/protobuf/message.h>
-
 #include <algorithm>
 #include <cstdint>
+
+#include <google/protobuf/descriptor.h>
+#include <google/protobuf/message.h>
 
 #include "common/base/check.h"
 #include "common/spec/scalar.h"

@@ -1,8 +1,8 @@
 #include "common/spec/duration.h"
 
-#include <re2/re2.h>
-
 #include <string>
+
+#include <re2/re2.h>
 
 #include "absl/strings/str_cat.h"
 

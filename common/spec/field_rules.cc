@@ -1,13 +1,13 @@
 #include "common/spec/field_rules.h"
 
-#include <google/protobuf/descriptor.h>
-#include <google/protobuf/message.h>
-#include <re2/re2.h>
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <optional>
+
+#include <google/protobuf/descriptor.h>
+#include <google/protobuf/message.h>
+#include <re2/re2.h>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"

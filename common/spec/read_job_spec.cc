@@ -1,11 +1,11 @@
 #include "common/spec/read_job_spec.h"
 
-#include <google/protobuf/descriptor.h>
-#include <google/protobuf/message.h>
-
 #include <map>
 #include <optional>
 #include <vector>
+
+#include <google/protobuf/descriptor.h>
+#include <google/protobuf/message.h>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"

@@ -1,11 +1,11 @@
 #include "common/spec/scalar.h"
 
+#include <cmath>
+#include <limits>
+
 #include <google/protobuf/descriptor.h>
 #include <google/protobuf/message.h>
 #include <re2/re2.h>
-
-#include <cmath>
-#include <limits>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
@@ -37,13 +37,15 @@ std::string NumberHint(const Scalar& scalar, bool whole) {
   const std::string& text = scalar.text;
   if (scalar.quoted && Matches(text, whole ? kWholeForm : kNumberForm)) return "remove the quotes";
   if (Matches(text, "-?0[0-9_]+")) return "a leading zero means octal to some readers: write the number without it";
-  if (Matches(text, "-?[0-9][0-9_,']*[0-9]") && !Matches(text, "-?[0-9]+")) return "write the digits without separators";
+  if (Matches(text, "-?[0-9][0-9_,']*[0-9]") && !Matches(text, "-?[0-9]+")) {
+    return "write the digits without separators";
+  }
   if (Matches(text, "0[xob][0-9a-fA-F_]+")) return "write it in decimal";
   if (Matches(text, "\\+[0-9.].*")) return "write it without the +";
   if (Matches(text, "-?\\.[0-9]+|-?[0-9]+\\.([eE].*)?")) return "write digits on both sides of the point";
   double number = 0;
-  if (whole && !Matches(text, kWholeForm) && Matches(text, kNumberForm) && absl::SimpleAtod(text, &number) && number == std::floor(number) &&
-      std::abs(number) < 1e15) {
+  bool fraction_form = whole && !Matches(text, kWholeForm) && Matches(text, kNumberForm);
+  if (fraction_form && absl::SimpleAtod(text, &number) && number == std::floor(number) && std::abs(number) < 1e15) {
     return absl::StrCat("write ", static_cast<int64_t>(number));
   }
   return "";

@@ -1,10 +1,10 @@
 #include "common/spec/validate.h"
 
-#include <re2/re2.h>
-
 #include <algorithm>
 #include <cstdint>
 #include <string>
+
+#include <re2/re2.h>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -123,7 +123,8 @@ class CrossFieldRules {
 
  private:
   void CheckEntryCount(const std::string& path, int entries) {
-    if (entries > kMapEntriesMax) Fail(path, absl::StrCat("found ", entries, " names, expected at most ", kMapEntriesMax));
+    if (entries <= kMapEntriesMax) return;
+    Fail(path, absl::StrCat("found ", entries, " names, expected at most ", kMapEntriesMax));
   }
 
   template <typename... Parts>

@@ -1,12 +1,12 @@
 #include "common/spec/yaml_tree.h"
 
-#include <yaml-cpp/eventhandler.h>
-#include <yaml-cpp/exceptions.h>
-#include <yaml-cpp/parser.h>
-
 #include <algorithm>
 #include <map>
 #include <sstream>
+
+#include <yaml-cpp/eventhandler.h>
+#include <yaml-cpp/exceptions.h>
+#include <yaml-cpp/parser.h>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
@@ -129,8 +129,8 @@ class YamlTreeBuilder final : public YAML::EventHandler {
     parent.node->nodes += node.nodes;
     parent.node->depth = std::max(parent.node->depth, node.depth + 1);
     if (parent.node->nodes > kYamlNodesMax) {
-      return Fail(parent.node->position,
-                  absl::StrCat("found more than ", kYamlNodesMax, " values with all aliases written out, expected fewer"));
+      return Fail(parent.node->position, absl::StrCat("found more than ", kYamlNodesMax,
+                                                      " values with all aliases written out, expected fewer"));
     }
     if (open_.size() + node.depth > kYamlDepthMax) return FailDepth(parent.node->position);
     if (parent.node->kind == YamlNode::Kind::kList) return;
@@ -156,8 +156,8 @@ namespace {
 // What can be said about the text before it is read as YAML; false if it should not be.
 bool CheckText(absl::string_view text, FaultList& faults) {
   if (text.size() > kYamlBytesMax) {
-    faults.AddAt({1, 1}, "",
-                 absl::StrCat("found ", text.size(), " bytes, expected at most ", kYamlBytesMax, ": is this the right file?"));
+    faults.AddAt({1, 1}, "", absl::StrCat("found ", text.size(), " bytes, expected at most ", kYamlBytesMax,
+                                          ": is this the right file?"));
     return false;
   }
   int line_number = 0;

@@ -1,11 +1,11 @@
 #include "common/spec/read_job_spec.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <ostream>
 #include <string>
 #include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
 
 #include "absl/strings/str_cat.h"
 
@@ -149,14 +149,16 @@ INSTANTIATE_TEST_SUITE_P(
         BadFile{"NotAMap", "- a\n- b\n", "job.yaml:1:1: found a list, expected `name: value` lines"},
         BadFile{"TwoDocuments", absl::StrCat(ValidYaml(), "---\na: b\n"),
                 "job.yaml:19:1: found a second document, expected one: split the file"},
-        BadFile{"Tab", Damaged("  layers", "\tlayers"), "job.yaml:7:1: found a tab in the indentation, expected spaces"},
+        BadFile{"Tab", Damaged("  layers", "\tlayers"),
+                "job.yaml:7:1: found a tab in the indentation, expected spaces"},
         BadFile{"NotUtf8", Damaged("tiny", "t\xC3\xA9\xFFx"),
                 "job.yaml:4:11: found the byte 0xff, which is not UTF-8 here, expected UTF-8 text"},
         BadFile{"Utf16", std::string("\xFF\xFE" "a\0:\0", 6),
                 "job.yaml:1:1: found the byte 0xff, which is not UTF-8 here, expected UTF-8 text"},
         BadFile{"ControlCharacter", Damaged("tiny", std::string("t\0y", 3)),
                 "job.yaml:4:10: found the control character 0x00, expected UTF-8 text"},
-        BadFile{"ColumnsCountCharacters", Damaged("metadata:\n  name: tiny", "metadata: {labels: {k: \"é é\"}, nme: x}"),
+        BadFile{"ColumnsCountCharacters",
+                Damaged("metadata:\n  name: tiny", "metadata: {labels: {k: \"é é\"}, nme: x}"),
                 "job.yaml:3:21: metadata.labels.k: found \"é é\", expected up to 63 letters, digits, '-', '.' and '_'\n"
                 "job.yaml:3:32: metadata.nme: unknown field; did you mean name?"},
         BadFile{"BrokenSyntax", "a: [1, 2\n",

@@ -1,11 +1,11 @@
 #include "common/spec/validate.h"
 
-#include <google/protobuf/util/message_differencer.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <functional>
 #include <string>
+
+#include <gmock/gmock.h>
+#include <google/protobuf/util/message_differencer.h>
+#include <gtest/gtest.h>
 
 #include "common/spec/digest.h"
 #include "common/spec/read_job_spec.h"
