@@ -10,6 +10,7 @@ function(llm_layer folder)
 endfunction()
 
 llm_layer(common/base EXTERNAL openssl xxhash)
+llm_layer(common/json DEPS common/base EXTERNAL json)
 llm_layer(common/layout DEPS common/base)
 llm_layer(common/observe DEPS common/base)
 llm_layer(common/spec DEPS common/base proto EXTERNAL protobuf yaml re2)
@@ -35,17 +36,18 @@ llm_layer(worker/agent/devices DEPS common/base EXTERNAL dl)
 llm_layer(worker/agent
   DEPS worker/agent/core worker/agent/devices worker/contract common/base common/observe proto
   EXTERNAL grpc protobuf prometheus httplib cli11 json)
-llm_layer(worker/data/shards DEPS worker/contract common/base EXTERNAL json xxhash)
+llm_layer(worker/data/shards DEPS worker/contract common/json common/base EXTERNAL json xxhash)
 llm_layer(worker/data/tokenizer DEPS common/base EXTERNAL json)
 llm_layer(worker/data
-  DEPS worker/data/shards worker/data/tokenizer worker/contract common/base
+  DEPS worker/data/shards worker/data/tokenizer worker/contract common/json common/base
   EXTERNAL icu simdjson zstd xxhash json cli11)
+llm_layer(worker/engine/checkpoint DEPS common/layout common/json common/base EXTERNAL json)
 llm_layer(worker/engine
-  DEPS worker/engine worker/data/shards worker/data/tokenizer worker/contract common/layout common/base
+  DEPS worker/engine worker/engine/checkpoint worker/data/shards worker/data/tokenizer worker/contract common/layout common/base
   EXTERNAL torch json xxhash dl)
 llm_layer(worker/cuda DEPS worker/engine common/base EXTERNAL torch)
 llm_layer(worker/trainer
-  DEPS worker/engine worker/data/shards worker/data/tokenizer worker/contract common/layout common/base
+  DEPS worker/engine worker/engine/checkpoint worker/data/shards worker/data/tokenizer worker/contract common/layout common/base
   EXTERNAL torch cli11 json)
 
 llm_layer(client DEPS proto common/spec common/base EXTERNAL grpc protobuf cli11 json)

@@ -15,6 +15,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 
 namespace llmctl::data {
@@ -38,6 +39,8 @@ struct DatasetManifest {
 };
 
 absl::StatusOr<DatasetManifest> ReadManifest(const std::string& directory);
+// The same from text; InvalidArgument names the field at fault. `what` names the text in messages.
+absl::StatusOr<DatasetManifest> DecodeManifest(absl::string_view text, absl::string_view what);
 // SHA-256 of manifest.json as it lies there.
 absl::StatusOr<std::string> ManifestDigest(const std::string& directory);
 absl::Status WriteManifest(const std::string& directory, const DatasetManifest& manifest);

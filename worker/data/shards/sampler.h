@@ -28,6 +28,9 @@ int64_t WindowCount(const SamplerSpec& spec);
 // inputs are all but the last, targets all but the first. Needs WindowCount(spec) > 0.
 int64_t SampleStart(const SamplerSpec& spec, int64_t index);
 
+// Where `i` of [0, n) goes in epoch `epoch`: a bijection of [0, n) for every (n, seed, epoch).
+uint64_t Permute(uint64_t i, uint64_t n, uint64_t seed, int64_t epoch);
+
 // Identity of the order: recorded in the sample ledger of every checkpoint.
 std::string SamplerDigest(const SamplerSpec& spec);
 
