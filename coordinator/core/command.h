@@ -68,10 +68,18 @@ struct AnswerCheckpoint {
   std::string error;
   std::vector<std::string> removable_paths;
 };
-// The link of this incarnation is closed and the host told why.
+// The host is welcome: from now on commands to it go over this link, an older one is closed, its lease begins.
+// Comes before every other command to the host in the same step.
+struct AdmitWorker {
+  NodeId node;
+  int64_t incarnation = 0;
+  int64_t link = 0;
+};
+// The link is closed and its agent told why; the link that the host has otherwise stays.
 struct RefuseWorker {
   NodeId node;
   int64_t incarnation = 0;
+  int64_t link = 0;
   std::string reason;
 };
 
@@ -97,7 +105,7 @@ struct DropRendezvous {
 };
 
 using Command = std::variant<PersistJob, ForgetJob, PersistNode, AppendJobEvent, PersistCounters, ProbeHost, StartRanks,
-                             StopRanks, AnswerCheckpoint, RefuseWorker, ReplyToUser, ArmTimer, RequestPlan,
-                             DropRendezvous>;
+                             StopRanks, AnswerCheckpoint, AdmitWorker, RefuseWorker, ReplyToUser, ArmTimer,
+                             RequestPlan, DropRendezvous>;
 
 }  // namespace llmctl::core

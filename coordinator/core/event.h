@@ -61,9 +61,11 @@ struct ShimReport {
 };
 struct WorkerConnected {
   Node node;
+  int64_t link = 0;  // the runtime's number of the connection; AdmitWorker or RefuseWorker repeats it
   std::vector<ShimReport> shims;
 };
-// Its lease ran out. (A newer incarnation is told by its own WorkerConnected.)
+// Its lease ran out and its link is closed. (That a newer incarnation took its place is told by the
+// WorkerConnected of that one.)
 struct WorkerLost {
   NodeId node;
   int64_t incarnation = 0;

@@ -101,6 +101,13 @@ struct GangFailure {
   bool operator==(const GangFailure&) const = default;
 };
 
+// Whether a gang's ranks have been asked to end though nothing had failed.
+enum class StopRequest {
+  kNone,
+  kPlain,
+  kYield,  // after a checkpoint
+};
+
 // One go at a job: a gang of ranks from durable state.
 struct Attempt {
   int64_t number = 0;
@@ -111,6 +118,7 @@ struct Attempt {
   // Nodes that still may have processes of this generation.
   std::vector<NodeId> unreleased;
   std::optional<GangFailure> failure;  // the first
+  StopRequest stop = StopRequest::kNone;
   absl::Time start_time = absl::InfinitePast();
   int64_t start_checkpoint_step = 0;  // what it began from; 0 is a fresh start
   bool operator==(const Attempt&) const = default;

@@ -36,4 +36,9 @@ struct Node {
   bool operator==(const Node&) const = default;
 };
 
+// What the hosts of one gang must agree in: trainer build and kind of device.
+inline std::string Flavor(const Node& node) {
+  return node.trainer_digest + "/" + (node.devices.empty() ? "none" : node.devices.front().kind);
+}
+
 }  // namespace llmctl

@@ -1,0 +1,89 @@
+// What becomes of a job when its gang is over.
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+#include "common/base/check.h"
+#include "coordinator/core/failure_class.h"
+#include "coordinator/core/gang.h"
+#include "coordinator/core/job_lifecycle.h"
+#include "coordinator/core/restart_policy.h"
+
+namespace llmctl::core {
+namespace {
+
+// Devices on hosts that were never asked for a process: they need no release.
+void ReleaseUnusedDevices(State& state, const Job& job) {
+  GenerationId generation = CurrentGeneration(job);
+  std::erase_if(state.device_owner, [&](const auto& owned) {
+    return owned.second == generation && !MayHaveProcesses(*job.attempt, owned.first.first);
+  });
+}
+
+void RetryOrFail(Turn& turn, Job& job, const Cause& cause) {
+  Verdict verdict = JudgeFailure(job, cause.failure_class);
+  if (!verdict.retry) {
+    EndJob(turn, job, JobPhase::kFailed, absl::StrCat(cause.text, verdict.hint), cause.failure_class);
+    return;
+  }
+  job.failure_class = cause.failure_class;
+  std::string text = absl::StrCat("Attempt ", job.attempt->number, " failed (", FailureClassName(cause.failure_class),
+                                  "): ", cause.text, ".");
+  if (job.suspend_requested) {
+    turn.Log(job, "restarting", text);
+    MarkSuspended(turn, job);
+  } else {
+    QueueAgain(turn, job, std::move(text), verdict.backoff);
+  }
+}
+
+}  // namespace
+
+bool AllRanksSucceeded(const Attempt& attempt) {
+  for (const RankState& rank : attempt.ranks) {
+    if (!rank.exit.has_value() || !ExitedWell(*rank.exit)) return false;
+  }
+  return true;
+}
+
+void ConcludeGang(Turn& turn, Job& job) {
+  CHECK(HasLiveGang(job.phase)) << job.id << " is " << JobPhaseName(job.phase);
+  const Attempt& attempt = *job.attempt;
+  AccountRunTime(turn, job);
+  turn.state.run_time_since.erase(job.id);
+  turn.state.probe_digests.erase(job.id);
+  turn.Disarm(job.id);
+  ReleaseUnusedDevices(turn.state, job);
+  turn.Send(DropRendezvous{CurrentGeneration(job)});
+  turn.RequestPlan();
+
+  if (job.cancel_requested) {
+    EndJob(turn, job, JobPhase::kCancelled, job.cancel_reason, FailureClass::kNone);
+  } else if (AllRanksSucceeded(attempt)) {
+    EndJob(turn, job, JobPhase::kSucceeded, "all ranks have finished", FailureClass::kNone);
+  } else if (job.time_limit_reached) {
+    EndJob(turn, job, JobPhase::kFailed,
+           absl::StrCat("the job has run for its time limit of ", absl::FormatDuration(job.requirements.time_limit),
+                        "; its last checkpoint is kept: submit it again with a longer timeLimit to go on"),
+           FailureClass::kTimeLimit);
+  } else if (std::optional<Cause> cause = FirstCause(attempt); cause.has_value()) {
+    RetryOrFail(turn, job, *cause);
+  } else if (attempt.stop == StopRequest::kNone) {
+    RetryOrFail(turn, job, {FailureClass::kInfrastructure, "its ranks stopped without having been asked to"});
+  } else if (job.suspend_requested) {
+    MarkSuspended(turn, job);
+  } else {
+    QueueAgain(turn, job, "The job is resumed.", absl::ZeroDuration());
+  }
+}
+
+void AccountRunTime(Turn& turn, Job& job) {
+  auto since = turn.state.run_time_since.find(job.id);
+  if (since == turn.state.run_time_since.end()) return;
+  job.run_time += turn.now.monotonic - since->second;
+  since->second = turn.now.monotonic;
+  turn.Save(job);
+}
+
+}  // namespace llmctl::core

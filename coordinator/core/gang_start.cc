@@ -1,0 +1,200 @@
+// From a placement to running ranks: check that the hosts see the same files, then start everywhere.
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+
+#include "common/base/check.h"
+#include "coordinator/core/deadlines.h"
+#include "coordinator/core/gang.h"
+
+namespace llmctl::core {
+namespace {
+
+// "2 ranks on node-a, 2 on node-b"
+std::string DescribeHosts(const Attempt& attempt) {
+  std::vector<std::string> parts;
+  for (const NodeId& host : HostsOf(attempt)) {
+    int count = 0;
+    for (const RankState& rank : attempt.ranks) count += rank.node == host;
+    parts.push_back(absl::StrCat(count, parts.empty() ? (count == 1 ? " rank on " : " ranks on ") : " on ", host.value()));
+  }
+  return absl::StrJoin(parts, ", ");
+}
+
+void SendProbe(Turn& turn, const Job& job, const NodeId& node) {
+  ProbeHost probe;
+  probe.node = node;
+  probe.generation = CurrentGeneration(job);
+  probe.checkpoint_directory = job.requirements.checkpoint_directory;
+  probe.dataset = job.requirements.dataset;
+  probe.nonce = absl::StrCat(job.id.value(), "-g", job.attempt->generation);
+  probe.write = node == job.attempt->ranks.front().node;
+  turn.SendToHost(node, std::move(probe));
+}
+
+void SendStart(Turn& turn, const Job& job, const NodeId& node) {
+  StartRanks start;
+  start.node = node;
+  start.generation = CurrentGeneration(job);
+  for (const RankState& rank : job.attempt->ranks) start.slots.push_back({rank.node, rank.device});
+  start.spec = job.spec;
+  start.checkpoints.assign(job.checkpoints.rbegin(), job.checkpoints.rend());
+  turn.SendToHost(node, std::move(start));
+}
+
+void RequestRanks(Turn& turn, Job& job) {
+  Attempt& attempt = *job.attempt;
+  attempt.ranks_requested = true;
+  attempt.unreleased = HostsOf(attempt);
+  std::string from = attempt.start_checkpoint_step == 0
+                         ? "from the beginning"
+                         : absl::StrCat("from the checkpoint of step ", attempt.start_checkpoint_step);
+  turn.Log(job, "starting", absl::StrCat("The hosts passed their checks; ranks start ", from, "."));
+  turn.Disarm(job.id);
+  turn.Arm({Timer::Purpose::kStart, job.id, attempt.generation}, kStartDeadline);
+  for (const NodeId& host : attempt.unreleased) SendStart(turn, job, host);
+}
+
+// The hosts that do not see the dataset that the first one sees, for a person; empty when all agree.
+std::string DatasetDisagreement(const Job& job, const std::map<NodeId, std::string>& digests) {
+  const NodeId& first = job.attempt->ranks.front().node;
+  for (const auto& [node, digest] : digests) {
+    if (digest == digests.at(first)) continue;
+    return absl::StrCat("hosts ", first.value(), " and ", node.value(), " do not have the same dataset at ",
+                        job.requirements.dataset, ": the manifest on ", first.value(), " has digest ",
+                        digests.at(first), ", the one on ", node.value(), " has ", digest,
+                        "; copy the same dataset to both, or mount a shared file system");
+  }
+  return "";
+}
+
+std::string ProbeFailure(const Job& job, const ProbeAnswered& answer) {
+  const NodeId& first = job.attempt->ranks.front().node;
+  if (answer.node == first) return absl::StrCat("host ", first.value(), " cannot run the job: ", answer.error);
+  return absl::StrCat("hosts ", first.value(), " and ", answer.node.value(),
+                      " do not share the checkpoint directory ", job.requirements.checkpoint_directory,
+                      " or the dataset ", job.requirements.dataset, ": ", answer.node.value(), " says: ", answer.error,
+                      "; mount a shared file system at the same path on both");
+}
+
+}  // namespace
+
+GenerationId CurrentGeneration(const Job& job) {
+  CHECK(job.attempt.has_value()) << job.id << " has never been started";
+  return {job.id, job.attempt->number, job.attempt->generation};
+}
+
+Job* FindLiveGang(State& state, const GenerationId& generation) {
+  auto found = state.jobs.find(generation.job);
+  if (found == state.jobs.end()) return nullptr;
+  Job& job = found->second;
+  if (!HasLiveGang(job.phase) || CurrentGeneration(job) != generation) return nullptr;
+  return &job;
+}
+
+std::vector<NodeId> HostsOf(const Attempt& attempt) {
+  std::vector<NodeId> hosts;
+  std::set<NodeId> seen;
+  for (const RankState& rank : attempt.ranks) {
+    if (seen.insert(rank.node).second) hosts.push_back(rank.node);
+  }
+  return hosts;
+}
+
+bool MayHaveProcesses(const Attempt& attempt, const NodeId& node) {
+  return std::find(attempt.unreleased.begin(), attempt.unreleased.end(), node) != attempt.unreleased.end();
+}
+
+void BeginGang(Turn& turn, Job& job, const std::vector<Slot>& slots) {
+  CHECK(job.phase == JobPhase::kQueued) << job.id << " is " << JobPhaseName(job.phase);
+  Attempt attempt;
+  attempt.number = ++job.last_attempt;
+  attempt.generation = ++job.last_generation;
+  attempt.start_time = turn.now.wall;
+  attempt.start_checkpoint_step = job.checkpoints.empty() ? 0 : job.checkpoints.back().step;
+  for (const Slot& slot : slots) {
+    RankState rank;
+    rank.node = slot.node;
+    rank.device = slot.device;
+    attempt.ranks.push_back(std::move(rank));
+  }
+  job.attempt = std::move(attempt);
+  job.phase = JobPhase::kStarting;
+  job.reason = "the hosts are being checked";
+  turn.state.waiting_reason.erase(job.id);
+  for (const Slot& slot : slots) {
+    bool free = turn.state.device_owner.emplace(std::pair(slot.node, slot.device), CurrentGeneration(job)).second;
+    CHECK(free) << slot.node << " device " << slot.device << " is owned by "
+                << turn.state.device_owner.at({slot.node, slot.device}) << " and placed for " << job.id;
+  }
+  turn.Log(job, "placed", absl::StrCat("Attempt ", job.last_attempt, ": ", DescribeHosts(*job.attempt), "."));
+  turn.Disarm(job.id);
+  turn.Arm({Timer::Purpose::kProbe, job.id, job.attempt->generation}, kProbeDeadline);
+  // The others follow when the first has written what they are to find.
+  SendProbe(turn, job, slots.front().node);
+}
+
+void RepeatStart(Turn& turn, const Job& job, const NodeId& node) {
+  if (job.attempt->ranks_requested) {
+    SendStart(turn, job, node);
+    return;
+  }
+  const std::map<NodeId, std::string>& answers = turn.state.probe_digests[job.id];
+  const NodeId& first = job.attempt->ranks.front().node;
+  if (!answers.contains(node) && (node == first || answers.contains(first))) SendProbe(turn, job, node);
+}
+
+void OnProbeAnswered(Turn& turn, const ProbeAnswered& event) {
+  Job* job = FindLiveGang(turn.state, event.generation);
+  if (job == nullptr || job->phase != JobPhase::kStarting || job->attempt->ranks_requested) return;
+  std::vector<NodeId> hosts = HostsOf(*job->attempt);
+  if (std::find(hosts.begin(), hosts.end(), event.node) == hosts.end()) return;
+  if (!event.ok) {
+    FailGang(turn, *job, FailureClass::kConfig, ProbeFailure(*job, event));
+    return;
+  }
+  std::map<NodeId, std::string>& answers = turn.state.probe_digests[job->id];
+  answers[event.node] = event.dataset_digest;
+  if (!answers.contains(hosts.front())) return;
+  if (std::string text = DatasetDisagreement(*job, answers); !text.empty()) {
+    FailGang(turn, *job, FailureClass::kConfig, std::move(text));
+    return;
+  }
+  if (answers.size() == hosts.size()) {
+    RequestRanks(turn, *job);
+  } else if (event.node == hosts.front()) {
+    for (const NodeId& host : hosts) {
+      if (!answers.contains(host)) SendProbe(turn, *job, host);
+    }
+  }
+}
+
+void MarkRunningIfReady(Turn& turn, Job& job) {
+  if (job.phase != JobPhase::kStarting) return;
+  for (const RankState& rank : job.attempt->ranks) {
+    bool done = rank.phase == RankPhase::kExited && rank.exit->signal == 0 && rank.exit->exit_code == 0;
+    if (rank.phase != RankPhase::kRunning && !done) return;
+  }
+  job.phase = JobPhase::kRunning;
+  job.reason.clear();
+  if (job.start_time == absl::InfinitePast()) job.start_time = turn.now.wall;
+  turn.state.run_time_since[job.id] = turn.now.monotonic;
+  turn.Disarm(job.id);
+  ArmTimeLimit(turn, job);
+  size_t ranks = job.attempt->ranks.size();
+  turn.Log(job, "running", ranks == 1 ? "The rank is ready." : absl::StrCat("All ", ranks, " ranks are ready."));
+}
+
+void ArmTimeLimit(Turn& turn, const Job& job) {
+  if (job.requirements.time_limit == absl::InfiniteDuration()) return;
+  absl::Duration left = std::max(job.requirements.time_limit - job.run_time, absl::ZeroDuration());
+  turn.Arm({Timer::Purpose::kTimeLimit, job.id, job.attempt->generation}, left);
+}
+
+}  // namespace llmctl::core

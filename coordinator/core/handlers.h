@@ -1,0 +1,39 @@
+// The handlers of events that are not about a gang's life (those are in gang.h); one file per noun.
+#pragma once
+
+#include "coordinator/core/turn.h"
+
+namespace llmctl::core {
+
+// submission.cc
+void OnJobSubmitted(Turn& turn, const JobSubmitted& event);
+void OnJobDeleted(Turn& turn, const JobDeleted& event);
+std::string KeyOf(const Job& job);
+
+// user_requests.cc
+void OnJobCancelled(Turn& turn, const JobCancelled& event);
+void OnJobSuspended(Turn& turn, const JobSuspended& event);
+void OnJobResumed(Turn& turn, const JobResumed& event);
+
+// worker_link.cc
+void OnWorkerConnected(Turn& turn, const WorkerConnected& event);
+void OnWorkerLost(Turn& turn, const WorkerLost& event);
+// The host is without a lease: its gangs go on elsewhere.
+void LoseHost(Turn& turn, const NodeId& node, const std::string& reason);
+
+// rank_reports.cc
+void OnRankChanged(Turn& turn, const RankChanged& event);
+
+// checkpoint_commit.cc
+void OnCheckpointOffered(Turn& turn, const CheckpointOffered& event);
+
+// plan.cc
+void OnPlanReady(Turn& turn, const PlanReady& event);
+
+// timers.cc
+void OnTimerFired(Turn& turn, const TimerFired& event);
+
+// startup.cc
+void OnCoordinatorStarted(Turn& turn, const CoordinatorStarted& event);
+
+}  // namespace llmctl::core

@@ -1,0 +1,154 @@
+#include "coordinator/core/invariants.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+
+#include "coordinator/core/gang.h"
+#include "coordinator/core/handlers.h"
+#include "coordinator/core/step.h"
+
+namespace llmctl::core {
+namespace {
+
+bool HasTimer(const State& state, const JobId& job) {
+  return std::any_of(state.timers.begin(), state.timers.end(), [&](const auto& t) { return t.second.job == job; });
+}
+
+std::string BrokenCounters(const Job& job) {
+  if (!job.attempt.has_value()) {
+    return job.last_attempt == 0 && job.last_generation == 0 ? "" : "its counters moved without an attempt";
+  }
+  if (job.attempt->number != job.last_attempt) return "its attempt is not the newest";
+  if (job.attempt->generation != job.last_generation) return "its generation is not the newest";
+  return "";
+}
+
+std::string BrokenCheckpoints(const Job& job) {
+  if (static_cast<int>(job.checkpoints.size()) > std::max(1, job.requirements.keep_last)) return "it keeps too many checkpoints";
+  for (size_t i = 0; i < job.checkpoints.size(); ++i) {
+    const CheckpointRecord& c = job.checkpoints[i];
+    if (c.generation > job.last_generation) return "it has a checkpoint of a generation that never was";
+    if (i == 0) continue;
+    const CheckpointRecord& before = job.checkpoints[i - 1];
+    if (std::pair(c.step, c.generation) <= std::pair(before.step, before.generation)) return "its checkpoints go back";
+    if (c.next_sample < before.next_sample) return "its samples go back";
+  }
+  return "";
+}
+
+std::string BrokenGang(const State& state, const Job& job) {
+  const Attempt& attempt = *job.attempt;
+  const JobRequirements& r = job.requirements;
+  int world = static_cast<int>(attempt.ranks.size());
+  int workers = world / r.devices_per_worker;
+  if (world % r.devices_per_worker != 0 || workers < r.workers_min || workers > std::max(r.workers_min, r.workers_max)) {
+    return "its gang is not whole";
+  }
+  std::set<std::pair<NodeId, int>> used;
+  for (const RankState& rank : attempt.ranks) {
+    if (!used.emplace(rank.node, rank.device).second) return "two of its ranks share a device";
+    if ((rank.phase == RankPhase::kExited) != rank.exit.has_value()) return "a rank's exit and phase disagree";
+    if (!attempt.ranks_requested && rank.phase != RankPhase::kAssigned) return "a rank runs that was never requested";
+    if (attempt.ranks_requested && !MayHaveProcesses(attempt, rank.node)) continue;
+    auto owner = state.device_owner.find({rank.node, rank.device});
+    if (owner == state.device_owner.end() || owner->second != CurrentGeneration(job)) {
+      return absl::StrCat("it does not own device ", rank.device, " of ", rank.node.value());
+    }
+  }
+  return "";
+}
+
+std::string BrokenPhase(const State& state, const Job& job) {
+  bool wants_timer = job.phase == JobPhase::kBackoff || job.phase == JobPhase::kStarting || job.phase == JobPhase::kStopping;
+  if (wants_timer && !HasTimer(state, job.id)) return "nothing will ever end its phase";
+  if (HasLiveGang(job.phase) && !job.attempt.has_value()) return "it has no gang";
+  if (IsTerminal(job.phase) != (job.end_time != absl::InfinitePast())) return "its end time and phase disagree";
+  if (IsTerminal(job.phase) && job.reason.empty()) return "it ended without a cause";
+  if (job.cancel_requested && job.phase != JobPhase::kStopping && job.phase != JobPhase::kCancelled) {
+    return "a cancel did not win";
+  }
+  if (job.suspend_requested && job.phase != JobPhase::kStopping) return "a suspend was forgotten";
+  if (job.phase == JobPhase::kFailed && job.failure_class == FailureClass::kNone) return "it failed without a class";
+  return "";
+}
+
+std::string BrokenBudget(const Job& job) {
+  if (job.user_restarts > job.requirements.max_restarts) return "it was restarted beyond maxRestarts";
+  if (job.out_of_memory_restarts > 1) return "it was restarted twice for lack of memory";
+  if (!IsTerminal(job.phase) && job.infrastructure_failures >= job.requirements.max_attempts_without_progress) {
+    return "it goes on beyond maxAttemptsWithoutProgress";
+  }
+  return "";
+}
+
+void FindDeviceViolations(const State& state, std::vector<std::string>& out) {
+  std::map<std::pair<NodeId, int>, JobId> used;
+  for (const auto& [id, job] : state.jobs) {
+    if (!HasLiveGang(job.phase)) continue;
+    for (const RankState& rank : job.attempt->ranks) {
+      if (job.attempt->ranks_requested && !MayHaveProcesses(*job.attempt, rank.node)) continue;
+      auto [other, fresh] = used.emplace(std::pair(rank.node, rank.device), id);
+      if (!fresh) {
+        out.push_back(absl::StrCat("device ", rank.device, " of ", rank.node.value(), " is given to ", id.value(), " and ",
+                                   other->second.value()));
+      }
+    }
+  }
+  for (const NodeId& node : state.connected) {
+    auto found = state.nodes.find(node);
+    if (found == state.nodes.end() || found->second.state != NodeState::kReady) {
+      out.push_back(absl::StrCat("node ", node.value(), " is connected and lost"));
+    }
+  }
+}
+
+void FindIndexViolations(const State& state, std::vector<std::string>& out) {
+  size_t keyed = 0;
+  for (const auto& [id, job] : state.jobs) {
+    int64_t number = 0;
+    if (!absl::SimpleAtoi(absl::StripPrefix(id.value(), "j-"), &number) || number >= state.counters.next_job) {
+      out.push_back(absl::StrCat("job ", id.value(), " is beyond the counter ", state.counters.next_job));
+    }
+    if (job.idempotency_key.empty()) continue;
+    ++keyed;
+    auto found = state.jobs_by_key.find(KeyOf(job));
+    if (found == state.jobs_by_key.end() || found->second != id) {
+      out.push_back(absl::StrCat("job ", id.value(), " is not found by its key"));
+    }
+  }
+  if (keyed != state.jobs_by_key.size()) out.push_back("a key leads to no job");
+  for (const auto& [id, timer] : state.timers) {
+    if (!timer.job.empty() && !state.jobs.contains(timer.job)) out.push_back("a timer is armed for no job");
+  }
+}
+
+}  // namespace
+
+std::string FindJobViolation(const State& state, const Job& job) {
+  std::string broken = BrokenCounters(job);
+  if (broken.empty()) broken = BrokenPhase(state, job);
+  if (broken.empty()) broken = BrokenCheckpoints(job);
+  if (broken.empty()) broken = BrokenBudget(job);
+  if (broken.empty() && HasLiveGang(job.phase)) broken = BrokenGang(state, job);
+  if (broken.empty()) return "";
+  return absl::StrCat("job ", job.id.value(), " (", JobPhaseName(job.phase), "): ", broken);
+}
+
+std::vector<std::string> FindViolations(const State& state) {
+  std::vector<std::string> out;
+  for (const auto& [id, job] : state.jobs) {
+    std::string broken = FindJobViolation(state, job);
+    if (!broken.empty()) out.push_back(std::move(broken));
+  }
+  FindDeviceViolations(state, out);
+  FindIndexViolations(state, out);
+  return out;
+}
+
+}  // namespace llmctl::core

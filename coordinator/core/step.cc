@@ -1,0 +1,38 @@
+#include "coordinator/core/step.h"
+
+#include "common/base/check.h"
+#include "common/base/overloaded.h"
+#include "coordinator/core/gang.h"
+#include "coordinator/core/handlers.h"
+#include "coordinator/core/invariants.h"
+#include "coordinator/core/turn.h"
+
+namespace llmctl::core {
+
+std::vector<Command> Step(State& state, const Event& event, Instant now) {
+  Turn turn(state, now);
+  std::visit(Overloaded{
+                 [&](const JobSubmitted& e) { OnJobSubmitted(turn, e); },
+                 [&](const JobCancelled& e) { OnJobCancelled(turn, e); },
+                 [&](const JobSuspended& e) { OnJobSuspended(turn, e); },
+                 [&](const JobResumed& e) { OnJobResumed(turn, e); },
+                 [&](const JobDeleted& e) { OnJobDeleted(turn, e); },
+                 [&](const WorkerConnected& e) { OnWorkerConnected(turn, e); },
+                 [&](const WorkerLost& e) { OnWorkerLost(turn, e); },
+                 [&](const ProbeAnswered& e) { OnProbeAnswered(turn, e); },
+                 [&](const RankChanged& e) { OnRankChanged(turn, e); },
+                 [&](const GangReleased& e) { OnGangReleased(turn, e); },
+                 [&](const CheckpointOffered& e) { OnCheckpointOffered(turn, e); },
+                 [&](const PlanReady& e) { OnPlanReady(turn, e); },
+                 [&](const TimerFired& e) { OnTimerFired(turn, e); },
+                 [&](const CoordinatorStarted& e) { OnCoordinatorStarted(turn, e); },
+             },
+             event);
+  for (const JobId& id : turn.changed_jobs()) {
+    std::string broken = FindJobViolation(state, state.jobs.at(id));
+    CHECK(broken.empty()) << broken;
+  }
+  return turn.Finish();
+}
+
+}  // namespace llmctl::core

@@ -1,0 +1,59 @@
+#include "coordinator/core/turn.h"
+
+#include <utility>
+
+namespace llmctl::core {
+
+void Turn::Save(const Job& job) { jobs_.insert(job.id); }
+
+void Turn::Save(const Node& node) { nodes_.insert(node.id); }
+
+void Turn::Forget(const JobId& job) {
+  jobs_.erase(job);
+  forgotten_.insert(job);
+}
+
+void Turn::Log(Job& job, absl::string_view kind, std::string text) {
+  JobEventRecord event;
+  event.sequence = ++job.last_event;
+  event.time = now.wall;
+  event.attempt = job.last_attempt;
+  event.generation = job.last_generation;
+  event.kind = std::string(kind);
+  event.text = std::move(text);
+  history_.push_back({job.id, std::move(event)});
+  Save(job);
+}
+
+void Turn::Send(Command command) { outward_.push_back(std::move(command)); }
+
+void Turn::SendToHost(const NodeId& node, Command command) {
+  if (state.connected.contains(node)) outward_.push_back(std::move(command));
+}
+
+void Turn::Arm(Timer timer, absl::Duration delay) {
+  int64_t id = state.next_timer++;
+  state.timers.emplace(id, std::move(timer));
+  outward_.push_back(ArmTimer{id, delay});
+}
+
+void Turn::Disarm(const JobId& job) {
+  std::erase_if(state.timers, [&](const auto& entry) { return entry.second.job == job; });
+}
+
+std::vector<Command> Turn::Finish() {
+  std::vector<Command> out;
+  if (!jobs_.empty() || !forgotten_.empty() || !nodes_.empty()) {
+    ++state.counters.revision;
+    out.push_back(PersistCounters{});
+  }
+  for (const JobId& job : jobs_) out.push_back(PersistJob{job});
+  for (const JobId& job : forgotten_) out.push_back(ForgetJob{job});
+  for (const NodeId& node : nodes_) out.push_back(PersistNode{node});
+  for (AppendJobEvent& event : history_) out.push_back(std::move(event));
+  for (Command& command : outward_) out.push_back(std::move(command));
+  if (plan_wanted_) out.push_back(core::RequestPlan{});
+  return out;
+}
+
+}  // namespace llmctl::core

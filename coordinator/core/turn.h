@@ -1,0 +1,57 @@
+// One step under way: the state it works on, what it has changed, what it will ask for.
+//
+// Handlers change records in place, Save() them, and queue commands; Finish() puts the records first, each once,
+// whatever the order in which the handlers touched them.
+#pragma once
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+
+#include "common/base/instant.h"
+#include "coordinator/core/command.h"
+#include "coordinator/core/state.h"
+
+namespace llmctl::core {
+
+class Turn {
+ public:
+  Turn(State& state, Instant now) : state(state), now(now) {}
+  Turn(const Turn&) = delete;
+  Turn& operator=(const Turn&) = delete;
+
+  State& state;
+  const Instant now;
+
+  void Save(const Job& job);
+  void Save(const Node& node);
+  void Forget(const JobId& job);
+  // Adds to the job's history and saves it.
+  void Log(Job& job, absl::string_view kind, std::string text);
+
+  void Send(Command command);
+  // Dropped where the host has no link: its next Hello makes the core send what still applies.
+  void SendToHost(const NodeId& node, Command command);
+  void RequestPlan() { plan_wanted_ = true; }
+
+  void Arm(Timer timer, absl::Duration delay);
+  // Timers of the job that are still armed no longer mean anything.
+  void Disarm(const JobId& job);
+
+  // All commands of the step, in order. The records that it changed are in changed_jobs().
+  std::vector<Command> Finish();
+  const std::set<JobId>& changed_jobs() const { return jobs_; }
+
+ private:
+  std::set<JobId> jobs_;
+  std::set<JobId> forgotten_;
+  std::set<NodeId> nodes_;
+  std::vector<AppendJobEvent> history_;
+  std::vector<Command> outward_;
+  bool plan_wanted_ = false;
+};
+
+}  // namespace llmctl::core

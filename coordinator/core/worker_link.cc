@@ -1,0 +1,165 @@
+// Hosts come, come back, and are lost.
+//
+// A Hello is the truth about a host: which processes it still has. What the coordinator believed is settled against
+// it: live ranks are re-adopted and nothing is restarted, ranks that are gone fail their gang, processes of older
+// generations are stopped, and their devices stay taken until the host confirms.
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+
+#include "coordinator/core/gang.h"
+#include "coordinator/core/handlers.h"
+
+namespace llmctl::core {
+namespace {
+
+// Why the host may not come in; empty if it may.
+std::string Refusal(const Turn& turn, const Node& known, const Node& hello) {
+  bool other_boot = hello.boot_id != known.boot_id;
+  if (hello.incarnation > known.incarnation || (hello.incarnation == known.incarnation && !other_boot)) return "";
+  // After a wiped state directory the agent counts from one again. Nothing is at risk as long as no other agent has
+  // the name at this moment; a late Hello of a dead agent has the boot id of one that came before.
+  if (other_boot && !turn.state.connected.contains(known.id)) return "";
+  return absl::StrCat("node ", known.id.value(), ": agent number ", hello.incarnation, " (boot ", hello.boot_id,
+                      ") came after number ", known.incarnation, " (boot ", known.boot_id,
+                      "); if two machines use this name, start one of them with another --node");
+}
+
+using Shims = std::map<GenerationId, std::vector<ShimReport>>;
+
+// The devices of the host, from what it says and what the live gangs have there.
+void ReplaceOwners(State& state, const NodeId& node, const Shims& shims) {
+  std::erase_if(state.device_owner, [&](const auto& owned) { return owned.first.first == node; });
+  for (const auto& [id, job] : state.jobs) {
+    if (!HasLiveGang(job.phase)) continue;
+    if (job.attempt->ranks_requested && !MayHaveProcesses(*job.attempt, node)) continue;
+    for (const RankState& rank : job.attempt->ranks) {
+      if (rank.node == node) state.device_owner[{node, rank.device}] = CurrentGeneration(job);
+    }
+  }
+  for (const auto& [generation, reports] : shims) {
+    for (const ShimReport& report : reports) state.device_owner.emplace(std::pair(node, report.device), generation);
+  }
+}
+
+void ApplyReports(Turn& turn, const NodeId& node, const std::vector<ShimReport>& reports) {
+  for (const ShimReport& report : reports) {
+    OnRankChanged(turn, {node, report.generation, report.rank, report.phase, report.pid, report.exit});
+  }
+}
+
+void SettleGang(Turn& turn, Job& job, const NodeId& node, const std::vector<ShimReport>& reports) {
+  const GenerationId generation = CurrentGeneration(job);
+  if (!job.attempt->ranks_requested) {
+    RepeatStart(turn, job, node);
+    return;
+  }
+  std::set<int> reported;
+  for (const ShimReport& report : reports) reported.insert(report.rank);
+  bool never_seen = true;
+  std::string missing;
+  for (size_t i = 0; i < job.attempt->ranks.size(); ++i) {
+    const RankState& rank = job.attempt->ranks[i];
+    if (rank.node != node) continue;
+    if (rank.phase != RankPhase::kAssigned) never_seen = false;
+    if (rank.phase != RankPhase::kExited && !reported.contains(static_cast<int>(i))) missing = absl::StrCat(i);
+  }
+  if (reports.empty() && never_seen && job.phase == JobPhase::kStarting) {
+    // The start was lost with the old link.
+    RepeatStart(turn, job, node);
+    return;
+  }
+  if (reports.empty()) {
+    ReleaseHost(turn, job, node);
+    return;
+  }
+  ApplyReports(turn, node, reports);
+  if (FindLiveGang(turn.state, generation) == nullptr) return;
+  if (job.phase == JobPhase::kStopping) {
+    SendStop(turn, job, node);
+  } else if (!missing.empty()) {
+    FailGang(turn, job, FailureClass::kInfrastructure,
+             absl::StrCat("host ", node.value(), " came back without rank ", missing, " and does not know how it ended"));
+  }
+}
+
+// Of gangs that are over, or that have moved on without this host.
+void StopStale(Turn& turn, const NodeId& node, const Shims& shims) {
+  for (const auto& [generation, reports] : shims) {
+    const Job* job = FindLiveGang(turn.state, generation);
+    if (job != nullptr && MayHaveProcesses(*job->attempt, node)) continue;
+    StopRanks stop;
+    stop.node = node;
+    stop.generation = generation;
+    stop.reason = "the job has gone on without this generation";
+    turn.SendToHost(node, std::move(stop));
+  }
+}
+
+}  // namespace
+
+void OnWorkerConnected(Turn& turn, const WorkerConnected& event) {
+  const NodeId id = event.node.id;
+  auto known = turn.state.nodes.find(id);
+  if (known != turn.state.nodes.end()) {
+    if (std::string reason = Refusal(turn, known->second, event.node); !reason.empty()) {
+      turn.Send(RefuseWorker{id, event.node.incarnation, event.link, std::move(reason)});
+      return;
+    }
+  }
+  Node& node = turn.state.nodes[id];
+  node = event.node;
+  node.state = NodeState::kReady;
+  turn.Save(node);
+  turn.state.connected.insert(id);
+  turn.Send(AdmitWorker{id, node.incarnation, event.link});
+
+  Shims shims;
+  for (const ShimReport& report : event.shims) shims[report.generation].push_back(report);
+  ReplaceOwners(turn.state, id, shims);
+  StopStale(turn, id, shims);
+  for (auto& [job_id, job] : turn.state.jobs) {
+    if (!HasLiveGang(job.phase)) continue;
+    const Attempt& attempt = *job.attempt;
+    bool concerned = MayHaveProcesses(attempt, id);
+    if (!attempt.ranks_requested) {
+      for (const RankState& rank : attempt.ranks) concerned = concerned || rank.node == id;
+    }
+    if (concerned) SettleGang(turn, job, id, shims[CurrentGeneration(job)]);
+  }
+  turn.RequestPlan();
+}
+
+void OnWorkerLost(Turn& turn, const WorkerLost& event) {
+  auto found = turn.state.nodes.find(event.node);
+  if (found == turn.state.nodes.end() || found->second.incarnation != event.incarnation) return;
+  LoseHost(turn, event.node, event.reason);
+}
+
+void LoseHost(Turn& turn, const NodeId& id, const std::string& reason) {
+  Node& node = turn.state.nodes.at(id);
+  if (node.state == NodeState::kLost) return;
+  node.state = NodeState::kLost;
+  turn.Save(node);
+  turn.state.connected.erase(id);
+  for (auto& [job_id, job] : turn.state.jobs) {
+    if (!HasLiveGang(job.phase)) continue;
+    const Attempt& attempt = *job.attempt;
+    bool ranks_left = false;
+    for (const RankState& rank : attempt.ranks) {
+      ranks_left = ranks_left || (rank.node == id && rank.phase != RankPhase::kExited);
+    }
+    bool concerned = ranks_left && (!attempt.ranks_requested || MayHaveProcesses(attempt, id));
+    if (concerned) {
+      FailGang(turn, job, FailureClass::kInfrastructure, absl::StrCat("host ", id.value(), " is lost: ", reason));
+    }
+    if (HasLiveGang(job.phase)) ConcludeIfReleased(turn, job);
+  }
+  turn.RequestPlan();
+}
+
+}  // namespace llmctl::core

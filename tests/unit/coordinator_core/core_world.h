@@ -1,0 +1,104 @@
+// A coordinator core in a test's hands: hosts answer when the test says so, time passes when the test says so.
+//
+// After every step all invariants are checked, and that the records of Persist commands are the whole state.
+#pragma once
+
+#include <map>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "absl/time/time.h"
+
+#include "coordinator/core/step.h"
+
+namespace llmctl::core {
+
+class CoreWorld {
+ public:
+  CoreWorld();
+
+  // Commands of the step, which are also kept for Sent<>().
+  const std::vector<Command>& Do(const Event& event);
+  // Timers that are due on the way fire in order.
+  void Advance(absl::Duration duration);
+  // Kills the coordinator and starts another on its records.
+  void Restart();
+
+  // ---- hosts ----
+  static Node MakeNode(const std::string& name, int devices = 1);
+  void Connect(const std::string& name, int devices = 1);
+  // The same agent again, with these shims.
+  void Reconnect(const std::string& name, std::vector<ShimReport> shims);
+  void Lose(const std::string& name);
+  // What a host would report of the ranks that the core believes to run there.
+  std::vector<ShimReport> ShimsOf(const std::string& name) const;
+  void Release(const JobId& job, const std::string& name);
+  void ReleaseAll(const JobId& job);
+
+  // ---- jobs ----
+  static JobRequirements Needs(int workers, int devices_per_worker = 1);
+  JobId Submit(JobRequirements requirements = Needs(1), const std::string& key = "");
+  // Placement, applied.
+  void Place();
+  void AnswerProbes(const JobId& job, const std::string& digest = "d");
+  void ReportAll(const JobId& job, RankPhase phase);
+  // From queued to running.
+  void Run(const JobId& job);
+  void Exit(const JobId& job, int rank, RankExit exit);
+  void ExitAll(const JobId& job, RankExit exit);
+  void Commit(const JobId& job, int64_t step);
+  void FailOnce(const JobId& job, RankExit exit);  // rank 0 fails, the others are stopped, all are released
+
+  const Job& job(const JobId& id) const { return state.jobs.at(id); }
+  GenerationId generation(const JobId& id) const;
+  std::string reason(const JobId& id) const { return job(id).reason; }
+  // Kinds of the job's history.
+  std::vector<std::string> History(const JobId& id) const;
+  std::string HistoryText(const JobId& id, const std::string& kind) const;
+
+  template <typename T>
+  std::vector<T> Sent() const {
+    std::vector<T> found;
+    for (const Command& command : last) {
+      if (const T* one = std::get_if<T>(&command)) found.push_back(*one);
+    }
+    return found;
+  }
+  absl::Status LastReply() const;
+
+  State state;
+  Instant now;
+  std::vector<Command> last;
+
+ private:
+  void CheckStore();
+  void Keep(const Command& command);
+
+  State store_;
+  std::map<JobId, std::vector<JobEventRecord>> history_;
+  std::multimap<absl::Duration, int64_t> deadlines_;
+  int64_t next_link_ = 1;
+  int64_t next_request_ = 1;
+};
+
+inline RankExit ExitCode(int code, std::string message = "") {
+  RankExit exit;
+  exit.exit_code = code;
+  exit.fatal_message = std::move(message);
+  return exit;
+}
+inline RankExit KilledBy(int signal) {
+  RankExit exit;
+  exit.signal = signal;
+  return exit;
+}
+inline RankExit StoppedByAgent() {
+  RankExit exit;
+  exit.signal = 15;
+  exit.stopped_by_agent = true;
+  return exit;
+}
+
+}  // namespace llmctl::core

@@ -1,0 +1,208 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "coordinator/core/deadlines.h"
+#include "tests/unit/coordinator_core/core_world.h"
+
+namespace llmctl::core {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+TEST(GangStart, ChecksTheFirstHostThenTheOthersThenStartsAll) {
+  CoreWorld world;
+  world.Connect("node-a");
+  world.Connect("node-b");
+  JobId id = world.Submit(CoreWorld::Needs(2));
+
+  world.Place();
+  ASSERT_THAT(world.Sent<ProbeHost>(), SizeIs(1));
+  EXPECT_TRUE(world.Sent<ProbeHost>()[0].write);
+  EXPECT_EQ(world.Sent<ProbeHost>()[0].node, NodeId("node-a"));
+  std::string nonce = world.Sent<ProbeHost>()[0].nonce;
+
+  world.Do(ProbeAnswered{NodeId("node-a"), world.generation(id), true, "", "d"});
+  ASSERT_THAT(world.Sent<ProbeHost>(), SizeIs(1));
+  EXPECT_FALSE(world.Sent<ProbeHost>()[0].write);
+  EXPECT_EQ(world.Sent<ProbeHost>()[0].node, NodeId("node-b"));
+  EXPECT_EQ(world.Sent<ProbeHost>()[0].nonce, nonce);
+  EXPECT_THAT(world.Sent<StartRanks>(), IsEmpty());
+
+  world.Do(ProbeAnswered{NodeId("node-b"), world.generation(id), true, "", "d"});
+  ASSERT_THAT(world.Sent<StartRanks>(), SizeIs(2));
+  EXPECT_THAT(world.Sent<StartRanks>()[0].slots, SizeIs(2));
+
+  world.ReportAll(id, RankPhase::kRunning);
+  EXPECT_EQ(world.job(id).phase, JobPhase::kRunning);
+  EXPECT_THAT(world.History(id), ElementsAre("submitted", "placed", "starting", "running"));
+}
+
+TEST(GangStart, CountersArePersistedBeforeTheFirstCommandThatCarriesThem) {
+  CoreWorld world;
+  world.Connect("node-a");
+  JobId id = world.Submit();
+
+  world.Place();
+
+  EXPECT_EQ(world.generation(id), (GenerationId{id, 1, 1}));
+  size_t persist = 0, probe = 0;
+  for (size_t i = 0; i < world.last.size(); ++i) {
+    if (std::holds_alternative<PersistJob>(world.last[i])) persist = i;
+    if (std::holds_alternative<ProbeHost>(world.last[i])) probe = i;
+  }
+  EXPECT_LT(persist, probe);
+}
+
+TEST(GangStart, HostsWithoutASharedDirectoryFailTheJobAndAreNamed) {
+  CoreWorld world;
+  world.Connect("node-a");
+  world.Connect("node-b");
+  JobId id = world.Submit(CoreWorld::Needs(2));
+  world.Place();
+  world.Do(ProbeAnswered{NodeId("node-a"), world.generation(id), true, "", "d"});
+
+  world.Do(ProbeAnswered{NodeId("node-b"), world.generation(id), false, "no file .probe in /ckpt", ""});
+
+  EXPECT_EQ(world.job(id).phase, JobPhase::kFailed);
+  EXPECT_EQ(world.job(id).failure_class, FailureClass::kConfig);
+  EXPECT_THAT(world.reason(id), HasSubstr("hosts node-a and node-b do not share the checkpoint directory /ckpt"));
+  EXPECT_THAT(world.reason(id), HasSubstr("mount a shared file system"));
+  EXPECT_THAT(world.state.device_owner, IsEmpty()) << "no process was ever asked for";
+}
+
+TEST(GangStart, DifferentDatasetsFailTheJobAndBothDigestsAreNamed) {
+  CoreWorld world;
+  world.Connect("node-a");
+  world.Connect("node-b");
+  JobId id = world.Submit(CoreWorld::Needs(2));
+  world.Place();
+  world.Do(ProbeAnswered{NodeId("node-a"), world.generation(id), true, "", "d1"});
+
+  world.Do(ProbeAnswered{NodeId("node-b"), world.generation(id), true, "", "d2"});
+
+  EXPECT_EQ(world.job(id).phase, JobPhase::kFailed);
+  EXPECT_EQ(world.job(id).failure_class, FailureClass::kConfig);
+  EXPECT_THAT(world.reason(id), HasSubstr("node-a has digest d1"));
+  EXPECT_THAT(world.reason(id), HasSubstr("node-b has d2"));
+}
+
+TEST(GangStart, SilentCheckIsAnInfrastructureFailureAndTriedAgain) {
+  CoreWorld world;
+  world.Connect("node-a");
+  JobId id = world.Submit();
+  world.Place();
+
+  world.Advance(kProbeDeadline);
+
+  EXPECT_EQ(world.job(id).phase, JobPhase::kQueued);
+  EXPECT_EQ(world.job(id).failure_class, FailureClass::kInfrastructure);
+  EXPECT_THAT(world.reason(id), HasSubstr("node-a did not finish the check"));
+}
+
+TEST(GangStart, RanksThatAreNotReadyInTimeAreStopped) {
+  CoreWorld world;
+  world.Connect("node-a", 2);
+  JobId id = world.Submit(CoreWorld::Needs(1, 2));
+  world.Place();
+  world.AnswerProbes(id);
+  world.Do(RankChanged{NodeId("node-a"), world.generation(id), 0, RankPhase::kRunning, 1, {}});
+
+  world.Advance(kStartDeadline);
+
+  EXPECT_EQ(world.job(id).phase, JobPhase::kStopping);
+  ASSERT_THAT(world.Sent<StopRanks>(), SizeIs(1));
+  world.ExitAll(id, StoppedByAgent());
+  world.ReleaseAll(id);
+  EXPECT_EQ(world.job(id).phase, JobPhase::kQueued);
+  EXPECT_THAT(world.reason(id), HasSubstr("only 1 of 2 ranks were ready"));
+}
+
+TEST(GangStart, StalePlanThatWantsATakenDeviceIsDroppedAndPlannedAgain) {
+  CoreWorld world;
+  world.Connect("node-a");
+  JobId first = world.Submit();
+  Plan stale;
+  stale.revision = world.state.counters.revision;
+  JobId second = world.Submit();
+  stale.gangs.push_back({second, {{NodeId("node-a"), 0}}});
+  world.Place();
+  ASSERT_EQ(world.job(first).phase, JobPhase::kStarting);
+
+  world.Do(PlanReady{stale});
+
+  EXPECT_EQ(world.job(second).phase, JobPhase::kQueued);
+  EXPECT_THAT(world.Sent<RequestPlan>(), SizeIs(1));
+  EXPECT_FALSE(world.job(second).attempt.has_value());
+}
+
+TEST(GangStart, HalfAGangIsNeverBegun) {
+  CoreWorld world;
+  world.Connect("node-a");
+  JobId id = world.Submit(CoreWorld::Needs(2));
+  Plan plan;
+  plan.revision = world.state.counters.revision;
+  plan.gangs.push_back({id, {{NodeId("node-a"), 0}}});
+
+  world.Do(PlanReady{plan});
+
+  EXPECT_EQ(world.job(id).phase, JobPhase::kQueued);
+}
+
+TEST(GangStart, WaitingReasonIsShownAndNotPersisted) {
+  CoreWorld world;
+  JobId id = world.Submit();
+
+  world.Place();
+
+  EXPECT_THAT(world.state.waiting_reason.at(id), HasSubstr("no host is connected"));
+  EXPECT_THAT(world.Sent<PersistJob>(), IsEmpty());
+}
+
+TEST(GangStart, LostStartIsRepeatedOnTheNextLink) {
+  CoreWorld world;
+  world.Connect("node-a");
+  JobId id = world.Submit();
+  world.Place();
+  world.AnswerProbes(id);
+
+  world.Reconnect("node-a", {});
+
+  EXPECT_THAT(world.Sent<StartRanks>(), SizeIs(1));
+  EXPECT_EQ(world.job(id).last_generation, 1);
+}
+
+TEST(GangStart, LostCheckIsRepeatedOnTheNextLink) {
+  CoreWorld world;
+  world.Connect("node-a");
+  JobId id = world.Submit();
+  world.Place();
+
+  world.Reconnect("node-a", {});
+
+  EXPECT_THAT(world.Sent<ProbeHost>(), SizeIs(1));
+  EXPECT_EQ(world.job(id).phase, JobPhase::kStarting);
+}
+
+TEST(GangStart, GoesOnFromTheCommittedCheckpoints) {
+  CoreWorld world;
+  world.Connect("node-a");
+  JobId id = world.Submit();
+  world.Run(id);
+  world.Commit(id, 10);
+  world.Commit(id, 20);
+  world.FailOnce(id, KilledBy(9));
+
+  world.Place();
+  world.AnswerProbes(id);
+
+  ASSERT_THAT(world.Sent<StartRanks>(), SizeIs(1));
+  ASSERT_THAT(world.Sent<StartRanks>()[0].checkpoints, SizeIs(2));
+  EXPECT_EQ(world.Sent<StartRanks>()[0].checkpoints[0].step, 20);
+  EXPECT_EQ(world.job(id).attempt->start_checkpoint_step, 20);
+}
+
+}  // namespace
+}  // namespace llmctl::core
