@@ -1,0 +1,165 @@
+"""A real cluster in a temporary folder: one coordinator and some workers, each a process that a test may kill.
+
+Nothing is shared with another cluster on the machine: ports are chosen by the kernel, state lies under `root`. The
+test is the supervisor: what it kills it starts again itself, with the same arguments. At the end every process whose
+command line names the folder is ended by pid. Waiting is always for a condition with a deadline; when one passes, the
+message holds what the cluster looks like.
+"""
+
+import json
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import tempfile
+import threading
+import time
+from typing import Callable, TypeVar
+
+T = TypeVar("T")
+POLL_SECONDS = 0.03
+# Starts and answers take milliseconds; this is for a machine that does ten other things.
+PATIENCE_SECONDS = 60
+LOG_TAIL_BYTES = 2500
+
+
+def bin_folder() -> pathlib.Path:
+    return pathlib.Path(os.environ["LLMCTL_TEST_BIN"])
+
+
+def wait_until(what: str, condition: Callable[[], T], seconds: float = PATIENCE_SECONDS,
+               describe: Callable[[], str] = lambda: "") -> T:
+    """The first true value of `condition`; AssertionError after `seconds`."""
+    pause, end = threading.Event(), time.monotonic() + seconds
+    while True:
+        value = condition()
+        if value:
+            return value
+        if time.monotonic() > end:
+            raise AssertionError(f"waited {seconds:.0f} s for: {what}\n{describe()}")
+        pause.wait(POLL_SECONDS)
+
+
+class Daemon:
+    """One program with a log file; `start` again after `kill` runs the same command."""
+
+    def __init__(self, name: str, command: list, folder: pathlib.Path, environment: dict[str, str]):
+        self.name = name
+        self.command = [str(part) for part in command]
+        self.log = folder / f"{name}.log"
+        self.folder = folder
+        self.environment = environment
+        self.process = None
+
+    def start(self):
+        with self.log.open("ab") as log:
+            self.process = subprocess.Popen(self.command, stdout=log, stderr=log, stdin=subprocess.DEVNULL,
+                                            cwd=self.folder, env=self.environment)
+
+    @property
+    def pid(self) -> int:
+        return self.process.pid
+
+    def running(self) -> bool:
+        return self.process is not None and self.process.poll() is None
+
+    def kill(self, how: signal.Signals = signal.SIGKILL):
+        if self.running():
+            self.process.send_signal(how)
+            self.process.wait(timeout=PATIENCE_SECONDS)
+
+
+class Cluster:
+    def __init__(self, devices: tuple[int, ...] = (2,)):
+        """`devices` gives the CPU slots of each worker."""
+        # Short: unix sockets lie below it, and their paths end at 108 bytes.
+        self.root = pathlib.Path(tempfile.mkdtemp(prefix="llm-", dir="/tmp"))
+        self.address_file = self.root / "address"
+        self.environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+        self.environment.pop("LLMCTL_COORDINATOR", None)
+        self.coordinator = Daemon("coordinator", [
+            bin_folder() / "llm-coordinator", f"--data-dir={self.root / 'coordinator'}",
+            f"--address-file={self.address_file}", "--listen=127.0.0.1:0", "--heartbeat-interval=200ms", "--lease=3s",
+        ], self.root, self.environment)
+        self.workers = [self.worker(f"host-{index}", slots) for index, slots in enumerate(devices)]
+
+    def worker(self, node: str, slots: int, wrapper: tuple = ()) -> Daemon:
+        return Daemon(node, [
+            *wrapper, bin_folder() / "llm-worker", f"--node={node}", f"--coordinator=@{self.address_file}",
+            f"--state-dir={self.root / node}", f"--devices=cpu:{slots}", "--threads-per-device=1",
+        ], self.root, self.environment)
+
+    def start(self):
+        self.start_coordinator()
+        for worker in self.workers:
+            worker.start()
+        self.wait_until("all workers are ready", lambda: len(self.ready_nodes()) == len(self.workers))
+
+    def start_coordinator(self):
+        self.address_file.unlink(missing_ok=True)
+        self.coordinator.start()
+        self.wait_until("the coordinator serves", self.address_file.exists)
+
+    def ready_nodes(self) -> list[str]:
+        answer = self.llmctl("nodes", "-o", "json", check=False)
+        if answer.returncode != 0:
+            return []
+        nodes = json.loads(answer.stdout).get("nodes", [])
+        return [node["id"] for node in nodes if node["state"] == "ready"]
+
+    def llmctl(self, *arguments, check: bool = True, seconds: float = PATIENCE_SECONDS) -> subprocess.CompletedProcess:
+        command = [str(bin_folder() / "llmctl"), f"--coordinator=@{self.address_file}", *map(str, arguments)]
+        answer = subprocess.run(command, capture_output=True, text=True, cwd=self.root, env=self.environment,
+                                timeout=seconds, check=False)
+        if check and answer.returncode != 0:
+            raise AssertionError(f"llmctl {' '.join(map(str, arguments))} ended with code {answer.returncode}\n"
+                                 f"{answer.stdout}{answer.stderr}\n{self.describe()}")
+        return answer
+
+    def json(self, *arguments) -> dict:
+        return json.loads(self.llmctl(*arguments, "-o", "json").stdout)
+
+    def wait_until(self, what: str, condition: Callable[[], T], seconds: float = PATIENCE_SECONDS) -> T:
+        return wait_until(what, condition, seconds, self.describe)
+
+    def processes(self, program: str = "") -> dict[int, list[str]]:
+        """Pid -> arguments of all that runs for this cluster, by what the kernel says."""
+        found = {}
+        for entry in pathlib.Path("/proc").iterdir():
+            if entry.name.isdigit():
+                try:
+                    arguments = (entry / "cmdline").read_bytes().decode(errors="replace").split("\0")
+                except OSError:
+                    continue
+                ours = any(str(self.root) in argument for argument in arguments)
+                if ours and program in os.path.basename(arguments[0]):
+                    found[int(entry.name)] = arguments
+        return found
+
+    def describe(self) -> str:
+        parts = [f"--- processes: {self._process_lines()}"]
+        for log in sorted(self.root.glob("*.log")):
+            parts.append(f"--- {log.name}\n{self._tail(log)}")
+        for log in sorted(self.root.glob("host-*/**/std*.log")):
+            parts.append(f"--- {log.relative_to(self.root)}\n{self._tail(log)}")
+        return "\n".join(parts)
+
+    def _process_lines(self) -> str:
+        return "".join(f"\n  {pid} {' '.join(arguments)[:160]}" for pid, arguments in self.processes().items())
+
+    @staticmethod
+    def _tail(log: pathlib.Path) -> str:
+        data = log.read_bytes()[-LOG_TAIL_BYTES:]
+        return data.decode(errors="replace")
+
+    def close(self):
+        for daemon in (*self.workers, self.coordinator):
+            daemon.kill()
+        for pid in self.processes():
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        wait_until("the cluster's processes are gone", lambda: not self.processes())
+        shutil.rmtree(self.root, ignore_errors=True)

@@ -1,0 +1,139 @@
+#!/usr/bin/env python3
+"""What is killed while a job trains, and what the job makes of it.
+
+Every case runs the same job as one run that nobody disturbs, and demands its losses bit by bit: the step sequence is
+read from the curves, taking each step from the newest generation that took it.
+"""
+
+import os
+import signal
+import unittest
+
+from cluster import Cluster
+from cluster_test_case import JOB_SECONDS, RUNNING, SUCCEEDED, SUSPENDED, ClusterTestCase
+from training_job import Job
+
+STEPS = 80
+# Before it something is killed: after the first checkpoints, well before the end.
+DISTURBED_AT = 25
+
+
+class Survival(ClusterTestCase):
+    @classmethod
+    def setUpClass(cls):
+        cluster = Cluster()
+        cls.addClassCleanup(cluster.close)
+        cluster.start()
+        job = Job("undisturbed", cluster.root / "checkpoints", steps=STEPS)
+        cluster.llmctl("submit", job.write(cluster.root))
+        cluster.llmctl("wait", job.name, seconds=JOB_SECONDS)
+        cls.undisturbed = job.losses()
+        for daemon in (*cluster.workers, cluster.coordinator):
+            daemon.kill(signal.SIGTERM)
+
+    def start_job(self) -> tuple[Cluster, Job, str]:
+        cluster = self.start_cluster()
+        job = Job("disturbed", cluster.root / "checkpoints", steps=STEPS)
+        job_id = self.submit(cluster, job)
+        self.wait_for_step(cluster, job, DISTURBED_AT)
+        return cluster, job, job_id
+
+    def assert_undisturbed_losses(self, job: Job):
+        self.assertEqual(len(self.undisturbed), STEPS)
+        self.assertEqual(job.losses(), self.undisturbed)
+
+    def assert_recovered(self, cluster: Cluster, job: Job, job_id: str):
+        """One failure of the infrastructure, resumed from a checkpoint and not from the start."""
+        view = self.wait_for_phase(cluster, job_id, SUCCEEDED)
+        self.assertEqual(int(view["attempt"]), 2)
+        events = cluster.json("events", job_id)["events"]
+        self.assertTrue(any("infrastructure" in event["text"] for event in events), events)
+        first, second = job.generations()
+        resumed = min(self.steps_of(job, second))
+        self.assertGreater(resumed, 1)
+        self.assertEqual((resumed - 1) % job.checkpoint_every, 0)
+        self.assertLessEqual(resumed, max(self.steps_of(job, first)) + 1)
+        self.assert_undisturbed_losses(job)
+
+    @staticmethod
+    def steps_of(job: Job, generation: int) -> list[int]:
+        path = next(job.directory.rglob(f"curves/*-g{generation}.jsonl"))
+        lines = path.read_text().splitlines()
+        return [int(line.split('"step":')[1].split(",")[0]) for line in lines if '"loss"' in line]
+
+    def test_killed_trainer_is_resumed_from_the_checkpoint(self):
+        cluster, job, job_id = self.start_job()
+
+        os.kill(max(cluster.processes("llm-trainer")), signal.SIGKILL)
+
+        self.assert_recovered(cluster, job, job_id)
+
+    def test_killed_shim_takes_its_trainer_along_and_the_job_is_resumed(self):
+        cluster, job, job_id = self.start_job()
+        trainers = set(cluster.processes("llm-trainer"))
+
+        os.kill(min(cluster.processes("llm-shim")), signal.SIGKILL)
+
+        cluster.wait_until("the trainers of the first attempt are gone",
+                           lambda: not trainers & set(cluster.processes("llm-trainer")))
+        self.assert_recovered(cluster, job, job_id)
+
+    def test_killed_agent_adopts_its_trainers_again_and_no_step_is_lost(self):
+        cluster, job, job_id = self.start_job()
+        trainers = set(cluster.processes("llm-trainer"))
+        agent = cluster.workers[0]
+
+        agent.kill()
+        self.wait_for_step(cluster, job, job.last_step() + 3)
+        agent.start()
+
+        cluster.wait_until("the new agent is known", lambda: cluster.ready_nodes() == [agent.name])
+        self.assertEqual(set(cluster.processes("llm-trainer")), trainers)
+        view = self.wait_for_phase(cluster, job_id, SUCCEEDED)
+        self.assertEqual(int(view["attempt"]), 1)
+        self.assertEqual(len(job.generations()), 1)
+        self.assert_undisturbed_losses(job)
+
+    def test_training_does_not_notice_that_the_coordinator_is_killed(self):
+        cluster, job, job_id = self.start_job()
+
+        cluster.coordinator.kill()
+        killed_at = job.last_step()
+        # Far enough that a checkpoint falls due while nobody can commit it.
+        away_until = killed_at + 2 * job.checkpoint_every
+        self.wait_for_step(cluster, job, away_until)
+        offered = max(int(path.name.split("-")[1]) for path in job.directory.rglob("step-*") if path.is_dir())
+        cluster.start_coordinator()
+
+        self.assertGreater(offered, killed_at)
+        cluster.wait_until("the checkpoint made meanwhile is committed",
+                           lambda: int(cluster.json("get", job_id).get("checkpoint", {}).get("step", 0)) >= offered)
+        view = self.wait_for_phase(cluster, job_id, SUCCEEDED)
+        self.assertEqual(int(view["attempt"]), 1)
+        self.assertEqual(len(job.generations()), 1)
+        curve = job.curve()
+        usual = sorted(curve[step]["step_seconds"] for step in range(5, killed_at))
+        away = [curve[step]["step_seconds"] for step in range(killed_at, away_until)]
+        # Nobody waited for the coordinator: the dearest step costs what the dearest ones cost before, and a margin
+        # for a busy machine, far below any timeout that a lost coordinator could cause.
+        self.assertLess(max(away), max(1.0, 3 * usual[-1]))
+        self.assert_undisturbed_losses(job)
+
+    def test_suspended_job_gives_up_its_devices_and_resumes_bit_by_bit(self):
+        cluster, job, job_id = self.start_job()
+
+        cluster.llmctl("suspend", job_id)
+        self.wait_for_phase(cluster, job_id, SUSPENDED)
+        suspended_at = job.last_step()
+        cluster.wait_until("the devices are free", lambda: not cluster.processes("llm-trainer"))
+        self.assertLess(suspended_at, STEPS)
+        cluster.llmctl("resume", job_id)
+
+        self.wait_for_phase(cluster, job_id, SUCCEEDED)
+        # A suspended job saves what it has: no step is taken twice.
+        self.assertEqual(min(self.steps_of(job, job.generations()[-1])), suspended_at + 1)
+        self.assert_undisturbed_losses(job)
+
+
+if __name__ == "__main__":
+    unittest.main()
