@@ -27,7 +27,7 @@ class Arena {
   Arena& operator=(Arena&&) = delete;
   ~Arena();
 
-  // `count` zeroed elements, 64-byte aligned (4096 from one page on). `label` names the use in Report().
+  // `count` zeroed elements from a page on, in whole pages (layout::WholePages). `label` names the use.
   // Running past the plan is a bug of the plan and aborts with both figures.
   template <typename T>
   T* Allocate(int64_t count, absl::string_view label) {

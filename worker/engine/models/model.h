@@ -17,21 +17,17 @@
 
 #include "absl/status/statusor.h"
 
+#include "common/layout/memory.h"
 #include "common/layout/model_shape.h"
+#include "common/layout/parameters.h"
+#include "worker/engine/kernels/isa.h"
+#include "worker/engine/kernels/number.h"
+#include "worker/engine/layers/grad_sink.h"
 #include "worker/engine/memory/arena.h"
 
 namespace llmctl::engine {
 
-enum class Precision { kFp32, kBf16, kFp64 };  // kFp64: tests only
-
-// One logical parameter and its place in the flat vectors (weights, gradients, moments).
-struct Parameter {
-  std::string name;            // Hugging Face tensor name
-  std::vector<int64_t> shape;
-  int64_t offset = 0;          // elements; multiples of 16
-  int64_t count = 0;           // elements
-  bool decay = true;           // weight decay applies
-};
+using layout::Precision;
 
 struct MicroBatch {
   int64_t samples = 0;
@@ -46,19 +42,12 @@ struct LossSum {
   int64_t tokens = 0;   // valid tokens
 };
 
-// Takes finished weight gradients. Called once per parameter and backward pass, in backward order; the
-// gradient has been added to the flat gradient vector by then.
-class GradSink {
- public:
-  virtual ~GradSink() = default;
-  virtual void GradientReady(const Parameter& parameter) = 0;
-};
-
 struct ModelOptions {
   Precision precision = Precision::kBf16;
   int64_t samples_max = 1;           // of a micro-batch
   int64_t sequence_length_max = 0;
   bool training = true;              // false: no gradients, no stash beyond one layer
+  kernels::Isa isa = kernels::Isa::kBest;
 };
 
 class Model {
@@ -69,9 +58,15 @@ class Model {
   virtual const std::vector<Parameter>& parameters() const = 0;
   // Elements of the flat vectors, padding included.
   virtual int64_t flat_size() const = 0;
-  // Master weights and main gradients, [flat_size] fp32. (fp64 models: see master64.)
+  // Master weights and main gradients, [flat_size] fp32; gradients are null unless training. kFp64 models
+  // have master64 and gradients64 instead, the others have null there.
   virtual float* master() = 0;
   virtual float* gradients() = 0;
+  virtual double* master64() { return nullptr; }
+  virtual double* gradients64() { return nullptr; }
+  // What GEMMs read: [flat_size] bf16 bits in a kBf16 model, which an optimizer may write beside the master
+  // weights instead of calling CastWeights(); null in others.
+  virtual kernels::Bf16* weights() { return nullptr; }
 
   // Keyed initialisation: element i of a tensor depends on (seed, tensor name, i) only.
   virtual void Initialize(uint64_t seed) = 0;
@@ -82,14 +77,14 @@ class Model {
   // Adds to gradients(). `sink` may be null.
   virtual LossSum ForwardBackward(const MicroBatch& batch, double gradient_scale, GradSink* sink) = 0;
   virtual LossSum Forward(const MicroBatch& batch) = 0;
-  // Logits of the last position of one sequence of `length` tokens: [vocabulary].
+  // Logits of the last position of one sequence of `length` <= sequence_length_max tokens: [vocabulary].
   virtual void LastLogits(const int32_t* tokens, int64_t length, float* logits) = 0;
 };
 
-// Bytes of arena that CreateModel will take, exactly (common/layout's accounting).
+// Bytes of arena that CreateModel will take, exactly (layout::ModelBuffers in whole pages).
 int64_t ModelArenaBytes(const layout::ModelShape& shape, const ModelOptions& options);
 
-// InvalidArgument for an unknown architecture. The arena must outlive the model.
+// InvalidArgument for a shape that layout::ValidateShape refuses. The arena must outlive the model.
 absl::StatusOr<std::unique_ptr<Model>> CreateModel(const layout::ModelShape& shape, const ModelOptions& options,
                                                    Arena& arena);
 
