@@ -16,6 +16,11 @@ namespace {
 
 constexpr size_t kBufferBytes = 1 << 20;
 
+template <typename T>
+absl::string_view BytesOf(absl::Span<const T> values) {
+  return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T)};
+}
+
 // A file written front to back, with the checksum of what was written.
 class OutputFile {
  public:
@@ -77,15 +82,18 @@ class MegatronWriter : public ShardWriter {
     if (tokens.size() > static_cast<size_t>(std::numeric_limits<int32_t>::max())) {
       return absl::InvalidArgumentError(absl::StrCat("a document of ", tokens.size(), " tokens does not fit the index"));
     }
-    packed_.clear();
     for (int32_t token : tokens) {
       if (token < 0 || token >= vocabulary_size_) {
         return absl::InvalidArgumentError(
             absl::StrCat("token ", token, " is not in the vocabulary of ", vocabulary_size_));
       }
-      packed_.append(reinterpret_cast<const char*>(&token), TokenBytes(type_));  // little endian: the low bytes
     }
-    LLM_RETURN_IF_ERROR(bin_->Append(packed_));
+    if (type_ == TokenType::kUint16) {
+      narrow_.assign(tokens.begin(), tokens.end());
+      LLM_RETURN_IF_ERROR(bin_->Append(BytesOf(absl::MakeConstSpan(narrow_))));
+    } else {
+      LLM_RETURN_IF_ERROR(bin_->Append(BytesOf(tokens)));
+    }
     lengths_.push_back(static_cast<int32_t>(tokens.size()));
     tokens_ += tokens.size();
     return absl::OkStatus();
@@ -106,7 +114,7 @@ class MegatronWriter : public ShardWriter {
   const TokenType type_;
   std::unique_ptr<OutputFile> bin_;
   std::unique_ptr<OutputFile> idx_;
-  std::string packed_;
+  std::vector<uint16_t> narrow_;
   std::vector<int32_t> lengths_;
   int64_t tokens_ = 0;
 };

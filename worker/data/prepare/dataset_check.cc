@@ -1,0 +1,77 @@
+#include "worker/data/prepare/dataset_check.h"
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <memory>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+
+#include "common/base/digest.h"
+#include "common/base/status.h"
+#include "worker/data/prepare/prepare.h"
+#include "worker/data/shards/dataset.h"
+
+namespace llmctl::data {
+namespace {
+
+constexpr int64_t kPieceTokens = int64_t{1} << 20;
+// Sums of the same terms in the same order agree far better; a wrong count does not.
+constexpr double kEntropyTolerance = 1e-9;
+
+absl::Status CheckChecksum(const std::string& path, const std::string& expected) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return absl::NotFoundError(absl::StrCat("open ", path));
+  StreamingChecksum checksum;
+  std::vector<char> buffer(1 << 20);
+  while (file.read(buffer.data(), buffer.size()) || file.gcount() > 0) checksum.Add(buffer.data(), file.gcount());
+  if (file.bad()) return absl::DataLossError(absl::StrCat("read ", path, " failed"));
+  if (checksum.Hex() == expected) return absl::OkStatus();
+  return absl::DataLossError(absl::StrCat(path, " has checksum ", checksum.Hex(), ", the manifest says ", expected,
+                                          "; prepare the dataset anew"));
+}
+
+// Counts each token; DataLoss for one outside the vocabulary.
+absl::Status CountTokens(const ShardReader& reader, const std::string& path, std::vector<int64_t>& counts) {
+  std::vector<int32_t> piece;
+  for (int64_t at = 0; at < reader.tokens(); at += kPieceTokens) {
+    piece.resize(std::min(kPieceTokens, reader.tokens() - at));
+    reader.Copy(at, absl::MakeSpan(piece));
+    for (size_t i = 0; i < piece.size(); ++i) {
+      if (piece[i] < 0 || piece[i] >= static_cast<int32_t>(counts.size())) {
+        return absl::DataLossError(absl::StrCat(path, ": token ", at + i, " is ", piece[i], ", the vocabulary has ",
+                                                counts.size(), "; prepare the dataset anew"));
+      }
+      ++counts[piece[i]];
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status VerifyDataset(const std::string& directory) {
+  LLM_ASSIGN_OR_RETURN(DatasetManifest manifest, ReadManifest(directory));
+  for (const SplitInfo& split : manifest.splits) {
+    std::string stem = absl::StrCat(directory, "/", split.name);
+    LLM_ASSIGN_OR_RETURN(std::unique_ptr<ShardReader> reader, ShardReader::Open(directory, split.name));
+    LLM_RETURN_IF_ERROR(CheckChecksum(stem + ".bin", split.bin_checksum));
+    LLM_RETURN_IF_ERROR(CheckChecksum(stem + ".idx", split.idx_checksum));
+    std::vector<int64_t> counts(manifest.vocabulary_size);
+    LLM_RETURN_IF_ERROR(CountTokens(*reader, stem + ".bin", counts));
+    if (counts[manifest.end_of_document] != split.documents) {
+      return absl::DataLossError(absl::StrCat(stem, ".bin has ", counts[manifest.end_of_document],
+                                              " end-of-document tokens, expected one for each of ", split.documents,
+                                              " documents; prepare the dataset anew"));
+    }
+    double entropy = UnigramEntropy(counts);
+    if (split.name == "train" && std::abs(entropy - manifest.unigram_entropy) > kEntropyTolerance) {
+      return absl::DataLossError(absl::StrCat(directory, ": unigram entropy is ", entropy, ", the manifest says ",
+                                              manifest.unigram_entropy, "; prepare the dataset anew"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace llmctl::data
