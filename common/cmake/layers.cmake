@@ -12,7 +12,7 @@ endfunction()
 llm_layer(common/base EXTERNAL openssl xxhash)
 llm_layer(common/json DEPS common/base EXTERNAL json)
 llm_layer(common/layout DEPS common/base)
-llm_layer(common/observe DEPS common/base)
+llm_layer(common/observe DEPS common/base EXTERNAL httplib)
 llm_layer(common/spec DEPS common/base proto EXTERNAL protobuf yaml re2)
 llm_layer(proto EXTERNAL protobuf grpc)
 
@@ -22,8 +22,10 @@ llm_layer(coordinator/core DEPS coordinator/model coordinator/placement common/b
 llm_layer(coordinator/store DEPS coordinator/model common/base EXTERNAL sqlite json)
 llm_layer(coordinator/runtime
   DEPS coordinator/core coordinator/placement coordinator/store coordinator/model common/base common/observe
-  EXTERNAL prometheus httplib)
-llm_layer(coordinator/rpc DEPS coordinator/runtime coordinator/model common/base common/spec proto EXTERNAL grpc)
+  EXTERNAL prometheus)
+llm_layer(coordinator/rpc
+  DEPS coordinator/runtime coordinator/core coordinator/model common/base common/observe common/spec proto
+  EXTERNAL grpc grpc_reflection)
 llm_layer(coordinator
   DEPS coordinator/rpc coordinator/runtime coordinator/store coordinator/core coordinator/placement
        coordinator/model common/base common/observe proto

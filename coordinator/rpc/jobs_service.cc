@@ -1,0 +1,225 @@
+#include "coordinator/rpc/jobs_service.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+#include "common/base/instant.h"
+#include "common/base/status.h"
+#include "common/spec/validate.h"
+#include "coordinator/rpc/grpc_status.h"
+#include "coordinator/rpc/job_lookup.h"
+#include "coordinator/rpc/job_mapping.h"
+#include "coordinator/rpc/watch_job.h"
+
+namespace llmctl::rpc {
+namespace {
+
+constexpr int64_t kLogBytesMost = int64_t{1} << 20;
+// A specification is written by hand; it is stored with the job and sent to every host of it.
+constexpr size_t kSpecBytesMost = 256 << 10;
+constexpr size_t kKeyBytesMost = 256;
+
+grpc::ServerUnaryReactor* FinishNow(grpc::CallbackServerContext* context, const absl::Status& status) {
+  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  reactor->Finish(ToGrpc(status));
+  return reactor;
+}
+
+absl::StatusOr<v1::JobSpec> CheckSubmission(const v1::SubmitRequest& request) {
+  if (!request.has_spec()) return absl::InvalidArgumentError("submit: the request has no job specification");
+  if (size_t bytes = request.spec().ByteSizeLong(); bytes > kSpecBytesMost) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("submit: the specification has ", bytes, " bytes, at most ", kSpecBytesMost, " are taken"));
+  }
+  if (request.idempotency_key().size() > kKeyBytesMost) {
+    return absl::InvalidArgumentError(absl::StrCat("submit: the idempotency key has ", request.idempotency_key().size(),
+                                                   " bytes, at most ", kKeyBytesMost, " are taken"));
+  }
+  v1::JobSpec spec = request.spec();
+  LLM_RETURN_IF_ERROR(spec::ValidateJobSpec(spec, {.absolute_paths = true}));
+  spec::ApplyDefaults(spec);
+  return spec;
+}
+
+// The job that a dry run would make, as far as it can be known.
+v1::Job Preview(const v1::JobSpec& spec) {
+  v1::Job job;
+  job.set_name(spec.metadata().name());
+  job.set_project(spec.metadata().project());
+  *job.mutable_labels() = spec.metadata().labels();
+  job.set_phase(v1::JOB_PHASE_QUEUED);
+  job.set_priority(spec.priority());
+  *job.mutable_spec() = spec;
+  return job;
+}
+
+struct LogSource {
+  NodeId node;
+  runtime::LogQuery query;
+};
+
+absl::StatusOr<LogSource> FindLog(const runtime::Snapshot& snapshot, const v1::ReadLogRequest& request) {
+  LLM_ASSIGN_OR_RETURN(runtime::JobView view, FindJob(snapshot, request.id()));
+  const Job& job = *view.job;
+  if (!job.attempt) {
+    return absl::FailedPreconditionError(absl::StrCat("job ", job.id.value(), " is ", JobPhaseName(job.phase),
+                                                      " and has not run yet: there are no logs"));
+  }
+  const Attempt& attempt = *job.attempt;
+  if (request.attempt() != 0 && request.attempt() != attempt.number) {
+    return absl::NotFoundError(absl::StrCat("job ", job.id.value(), ": logs are served for the newest attempt, ",
+                                            attempt.number, "; asked for attempt ", request.attempt()));
+  }
+  if (request.rank() < 0 || request.rank() >= static_cast<int>(attempt.ranks.size())) {
+    return absl::NotFoundError(absl::StrCat("job ", job.id.value(), " has ranks 0 to ", attempt.ranks.size() - 1,
+                                            "; asked for rank ", request.rank()));
+  }
+  std::string stream = request.stream().empty() ? "stdout" : request.stream();
+  if (stream != "stdout" && stream != "stderr") {
+    return absl::InvalidArgumentError(absl::StrCat("stream: expected stdout or stderr, found '", stream, "'"));
+  }
+  if (request.max_bytes() < 0) return absl::InvalidArgumentError("max_bytes: expected at least 1");
+  return LogSource{attempt.ranks[request.rank()].node,
+                   {.generation = {job.id, attempt.number, attempt.generation},
+                    .rank = request.rank(),
+                    .stream = stream,
+                    .offset = request.offset(),
+                    .bytes_max = request.max_bytes() == 0 ? kLogBytesMost : std::min(request.max_bytes(), kLogBytesMost)}};
+}
+
+}  // namespace
+
+grpc::ServerUnaryReactor* JobsService::Submit(grpc::CallbackServerContext* context, const v1::SubmitRequest* request,
+                                              v1::SubmitReply* reply) {
+  absl::StatusOr<v1::JobSpec> spec = CheckSubmission(*request);
+  if (!spec.ok()) return FinishNow(context, spec.status());
+  if (request->dry_run()) {
+    *reply->mutable_job() = Preview(*spec);
+    reply->set_revision(runtime_.snapshot()->revision());
+    return FinishNow(context, absl::OkStatus());
+  }
+  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  runtime_.Ask(ToSubmission(*spec, request->idempotency_key()), [this, reactor, reply](const runtime::Reply& outcome) {
+    if (outcome.job.job) *reply->mutable_job() = ShowJob(runtime_, *runtime_.snapshot(), outcome.job);
+    reply->set_already_existed(outcome.already_existed);
+    reply->set_revision(outcome.revision);
+    reactor->Finish(ToGrpc(outcome.status));
+  });
+  return reactor;
+}
+
+grpc::ServerUnaryReactor* JobsService::Get(grpc::CallbackServerContext* context, const v1::GetJobRequest* request,
+                                           v1::Job* reply) {
+  // Every revision that a reply ever carried is durable and published, so a larger one is not from here.
+  std::shared_ptr<const runtime::Snapshot> snapshot = runtime_.snapshot();
+  if (request->min_revision() > snapshot->revision()) {
+    return FinishNow(context, absl::OutOfRangeError(absl::StrCat(
+                                  "min_revision ", request->min_revision(), " has not happened: this coordinator is at ",
+                                  snapshot->revision(), "; was its data directory replaced?")));
+  }
+  absl::StatusOr<runtime::JobView> view = FindJob(*snapshot, request->id());
+  if (!view.ok()) return FinishNow(context, view.status());
+  *reply = ShowJob(runtime_, *snapshot, *view);
+  return FinishNow(context, absl::OkStatus());
+}
+
+grpc::ServerUnaryReactor* JobsService::List(grpc::CallbackServerContext* context, const v1::ListJobsRequest* request,
+                                            v1::ListJobsReply* reply) {
+  return FinishNow(context, ListJobs(runtime_, *request, *reply));
+}
+
+grpc::ServerUnaryReactor* JobsService::Change(grpc::CallbackServerContext* context, runtime::UserRequest request,
+                                              v1::JobReply* reply) {
+  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  runtime_.Ask(std::move(request), [this, reactor, reply](const runtime::Reply& outcome) {
+    if (outcome.job.job) *reply->mutable_job() = ShowJob(runtime_, *runtime_.snapshot(), outcome.job);
+    reply->set_revision(outcome.revision);
+    reactor->Finish(ToGrpc(outcome.status));
+  });
+  return reactor;
+}
+
+grpc::ServerUnaryReactor* JobsService::Cancel(grpc::CallbackServerContext* context, const v1::CancelJobRequest* request,
+                                              v1::JobReply* reply) {
+  absl::StatusOr<runtime::JobView> view = FindJob(*runtime_.snapshot(), request->id());
+  if (!view.ok()) return FinishNow(context, view.status());
+  return Change(context, core::JobCancelled{.job = view->job->id, .reason = request->reason()}, reply);
+}
+
+grpc::ServerUnaryReactor* JobsService::Suspend(grpc::CallbackServerContext* context,
+                                               const v1::SuspendJobRequest* request, v1::JobReply* reply) {
+  absl::StatusOr<runtime::JobView> view = FindJob(*runtime_.snapshot(), request->id());
+  if (!view.ok()) return FinishNow(context, view.status());
+  return Change(context, core::JobSuspended{.job = view->job->id}, reply);
+}
+
+grpc::ServerUnaryReactor* JobsService::Resume(grpc::CallbackServerContext* context, const v1::ResumeJobRequest* request,
+                                              v1::JobReply* reply) {
+  absl::StatusOr<runtime::JobView> view = FindJob(*runtime_.snapshot(), request->id());
+  if (!view.ok()) return FinishNow(context, view.status());
+  return Change(context, core::JobResumed{.job = view->job->id}, reply);
+}
+
+grpc::ServerUnaryReactor* JobsService::Delete(grpc::CallbackServerContext* context, const v1::DeleteJobRequest* request,
+                                              v1::DeleteJobReply* reply) {
+  absl::StatusOr<runtime::JobView> view = FindJob(*runtime_.snapshot(), request->id());
+  if (!view.ok()) return FinishNow(context, view.status());
+  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  runtime_.Ask(core::JobDeleted{.job = view->job->id}, [reactor, reply](const runtime::Reply& outcome) {
+    reply->set_revision(outcome.revision);
+    reactor->Finish(ToGrpc(outcome.status));
+  });
+  return reactor;
+}
+
+grpc::ServerWriteReactor<v1::Job>* JobsService::Watch(grpc::CallbackServerContext*,
+                                                      const v1::WatchJobRequest* request) {
+  return WatchJob(runtime_, *request);
+}
+
+grpc::ServerUnaryReactor* JobsService::ReadLog(grpc::CallbackServerContext* context, const v1::ReadLogRequest* request,
+                                               v1::ReadLogReply* reply) {
+  absl::StatusOr<LogSource> source = FindLog(*runtime_.snapshot(), *request);
+  if (!source.ok()) return FinishNow(context, source.status());
+  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  runtime_.logs().Ask(source->node, source->query, Now(), [reactor, reply](absl::StatusOr<runtime::LogPiece> piece) {
+    if (piece.ok()) {
+      reply->set_data(std::move(piece->data));
+      reply->set_next_offset(piece->next_offset);
+      reply->set_end(piece->end);
+    }
+    reactor->Finish(ToGrpc(piece.status()));
+  });
+  return reactor;
+}
+
+grpc::ServerUnaryReactor* JobsService::ListCheckpoints(grpc::CallbackServerContext* context,
+                                                       const v1::ListCheckpointsRequest* request,
+                                                       v1::ListCheckpointsReply* reply) {
+  absl::StatusOr<runtime::JobView> view = FindJob(*runtime_.snapshot(), request->id());
+  if (!view.ok()) return FinishNow(context, view.status());
+  const std::vector<CheckpointRecord>& checkpoints = view->job->checkpoints;
+  for (auto it = checkpoints.rbegin(); it != checkpoints.rend(); ++it) *reply->add_checkpoints() = ToProto(*it);
+  return FinishNow(context, absl::OkStatus());
+}
+
+grpc::ServerUnaryReactor* JobsService::ListEvents(grpc::CallbackServerContext* context,
+                                                  const v1::ListEventsRequest* request, v1::ListEventsReply* reply) {
+  absl::Status status = [&]() -> absl::Status {
+    LLM_ASSIGN_OR_RETURN(runtime::JobView view, FindJob(*runtime_.snapshot(), request->id()));
+    LLM_ASSIGN_OR_RETURN(int size, PageSize(request->page_size()));
+    LLM_ASSIGN_OR_RETURN(int64_t after, PageStart(request->page_token()));
+    // One more than asked for tells whether there is a next page.
+    LLM_ASSIGN_OR_RETURN(std::vector<JobEventRecord> events, runtime_.ReadEvents(view.job->id, after, size + 1));
+    bool more = static_cast<int>(events.size()) > size;
+    if (more) events.resize(size);
+    for (const JobEventRecord& event : events) *reply->add_events() = ToProto(event);
+    if (more) reply->set_next_page_token(absl::StrCat(events.back().sequence));
+    return absl::OkStatus();
+  }();
+  return FinishNow(context, status);
+}
+
+}  // namespace llmctl::rpc

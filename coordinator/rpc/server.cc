@@ -1,0 +1,104 @@
+#include "coordinator/rpc/server.h"
+
+#include <chrono>
+#include <utility>
+
+#include <grpcpp/ext/proto_server_reflection_plugin.h>
+#include <grpcpp/health_check_service_interface.h>
+#include <grpcpp/server.h>
+#include <grpcpp/server_builder.h>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+
+#include "common/base/status.h"
+#include "coordinator/rpc/jobs_service.h"
+#include "coordinator/rpc/nodes_service.h"
+#include "coordinator/rpc/worker_link_service.h"
+
+namespace llmctl::rpc {
+namespace {
+
+// How long calls may go on once the server stops.
+constexpr std::chrono::seconds kDrain{2};
+
+absl::StatusOr<std::string> CheckedHost(const Server::Options& options) {
+  size_t colon = options.listen.rfind(':');
+  int port = 0;
+  if (colon == std::string::npos || !absl::SimpleAtoi(options.listen.substr(colon + 1), &port) || port < 0 ||
+      port > 65535) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--listen=", options.listen, ": expected host:port with a port of 0 to 65535"));
+  }
+  std::string host = options.listen.substr(0, colon);
+  bool loopback = host == "localhost" || host == "[::1]" || absl::string_view(host).substr(0, 4) == "127.";
+  if (!loopback && !options.insecure_listen) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--listen=", options.listen, ": calls are neither authenticated nor encrypted, so only loopback addresses are "
+        "served; add --insecure-listen where everybody who can reach this address may do anything"));
+  }
+  return host;
+}
+
+class GrpcServer final : public Server {
+ public:
+  explicit GrpcServer(runtime::Runtime& runtime) : jobs_(runtime), nodes_(runtime), link_(runtime) {}
+  ~GrpcServer() override { Stop(); }
+
+  absl::Status Listen(const Options& options) {
+    LLM_ASSIGN_OR_RETURN(std::string host, CheckedHost(options));
+    grpc::EnableDefaultHealthCheckService(true);
+    grpc::reflection::InitProtoReflectionServerBuilderPlugin();
+    grpc::ServerBuilder builder;
+    int port = 0;
+    builder.AddListeningPort(options.listen, grpc::InsecureServerCredentials(), &port);
+    // Two coordinators on one port would each get half of the calls.
+    builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+    // Agents ping an idle link more often than gRPC's default allows.
+    builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 1000);
+    builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
+    builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, 20000);
+    builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 10000);
+    builder.RegisterService(&jobs_);
+    builder.RegisterService(&nodes_);
+    builder.RegisterService(&link_);
+    server_ = builder.BuildAndStart();
+    if (!server_ || port == 0) {
+      return absl::UnavailableError(
+          absl::StrCat("cannot listen on ", options.listen, ": the address is in use or not of this host"));
+    }
+    for (const char* name : {"llmctl.v1.Jobs", "llmctl.v1.Nodes", "llmctl.v1.WorkerLink"}) {
+      server_->GetHealthCheckService()->SetServingStatus(name, true);
+    }
+    address_ = absl::StrCat(host, ":", port);
+    return absl::OkStatus();
+  }
+
+  std::string address() const override { return address_; }
+
+  void Stop() override {
+    if (!server_) return;
+    server_->GetHealthCheckService()->SetServingStatus(false);
+    server_->Shutdown(std::chrono::system_clock::now() + kDrain);
+    server_->Wait();
+    server_.reset();
+  }
+
+ private:
+  JobsService jobs_;
+  NodesService nodes_;
+  WorkerLinkService link_;
+  std::unique_ptr<grpc::Server> server_;
+  std::string address_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Server>> Server::Start(const Options& options, runtime::Runtime& runtime) {
+  auto server = std::make_unique<GrpcServer>(runtime);
+  LLM_RETURN_IF_ERROR(server->Listen(options));
+  return std::unique_ptr<Server>(std::move(server));
+}
+
+}  // namespace llmctl::rpc

@@ -1,0 +1,73 @@
+#include "coordinator/runtime/commit_pipeline.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "common/base/check.h"
+#include "common/base/overloaded.h"
+
+namespace llmctl::runtime {
+
+void CommitPipeline::Add(StepOutput step) { steps_.push_back(std::move(step)); }
+
+std::shared_ptr<const std::vector<store::Change>> CommitPipeline::Begin() {
+  if (in_flight_ > 0) return nullptr;
+  std::vector<store::Change> batch;
+  for (size_t i = durable_; i < steps_.size(); ++i) {
+    // Kept in the step as well: they are published when durable, and written again if this fails.
+    batch.insert(batch.end(), steps_[i].changes.begin(), steps_[i].changes.end());
+  }
+  if (batch.empty()) return nullptr;
+  in_flight_ = steps_.size() - durable_;
+  return std::make_shared<const std::vector<store::Change>>(DropReplaced(std::move(batch)));
+}
+
+void CommitPipeline::Succeeded() {
+  CHECK_GT(in_flight_, 0u) << "no batch is in flight";
+  durable_ += in_flight_;
+  in_flight_ = 0;
+}
+
+void CommitPipeline::Failed() {
+  CHECK_GT(in_flight_, 0u) << "no batch is in flight";
+  in_flight_ = 0;
+}
+
+std::vector<StepOutput> CommitPipeline::TakeDurable() {
+  if (in_flight_ == 0) {
+    // What wrote nothing needs no commit of its own once all before it is durable.
+    while (durable_ < steps_.size() && steps_[durable_].changes.empty()) ++durable_;
+  }
+  std::vector<StepOutput> out;
+  for (; durable_ > 0; --durable_) {
+    out.push_back(std::move(steps_.front()));
+    steps_.pop_front();
+  }
+  return out;
+}
+
+std::vector<store::Change> DropReplaced(std::vector<store::Change> batch) {
+  std::set<JobId> jobs;
+  std::set<NodeId> nodes;
+  bool counters = false;
+  std::vector<store::Change> kept;
+  for (auto it = batch.rbegin(); it != batch.rend(); ++it) {
+    bool newest = std::visit(Overloaded{
+                                 [&](const store::PutJob& c) { return jobs.insert(c.job->id).second; },
+                                 [&](const store::EraseJob& c) {
+                                   jobs.insert(c.job);
+                                   return true;
+                                 },
+                                 [&](const store::PutNode& c) { return nodes.insert(c.node->id).second; },
+                                 [&](const store::AppendEvent&) { return true; },
+                                 [&](const store::PutCounters&) { return !std::exchange(counters, true); },
+                             },
+                             *it);
+    if (newest) kept.push_back(std::move(*it));
+  }
+  std::reverse(kept.begin(), kept.end());
+  return kept;
+}
+
+}  // namespace llmctl::runtime

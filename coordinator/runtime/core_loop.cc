@@ -1,0 +1,216 @@
+#include "coordinator/runtime/core_loop.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+#include "common/base/overloaded.h"
+#include "common/base/status.h"
+#include "common/observe/log.h"
+#include "coordinator/core/snapshot_for_placement.h"
+#include "coordinator/core/step.h"
+
+namespace llmctl::runtime {
+namespace {
+
+constexpr absl::Duration kRetryFirst = absl::Milliseconds(100);
+constexpr absl::Duration kRetryMost = absl::Seconds(5);
+// How long a stop waits for a disk that does not take the last commit.
+constexpr absl::Duration kStopPatience = absl::Seconds(5);
+
+bool WorthRetrying(const absl::Status& status) {
+  switch (status.code()) {
+    case absl::StatusCode::kResourceExhausted:
+    case absl::StatusCode::kUnavailable:
+    case absl::StatusCode::kPermissionDenied: return true;
+    default: return false;
+  }
+}
+
+}  // namespace
+
+CoreLoop::CoreLoop(Options options, Parts parts, core::State state, store::Store& store, int64_t term)
+    : options_(std::move(options)),
+      parts_(parts),
+      tick_(std::min(options_.lease / 4, absl::Seconds(1))),
+      state_(std::move(state)),
+      leases_(options_.lease),
+      committer_(store, term,
+                 [this](absl::Status outcome, absl::Duration took) {
+                   parts_.metrics.ObserveCommit(took, outcome.ok());
+                   parts_.inbox.PostCommit(std::move(outcome));
+                 }),
+      planner_([this](Plan plan, absl::Duration took) {
+        parts_.metrics.ObservePlan(took);
+        parts_.inbox.Post(Priority::kPlan, core::PlanReady{std::move(plan)});
+      }) {}
+
+void CoreLoop::Run() {
+  last_round_ = Now();
+  Deliver(core::CoordinatorStarted{options_.start_grace}, last_round_);
+  absl::Duration stop_deadline = absl::InfiniteDuration();
+  while (!fatal_) {
+    Inbox::Items items =
+        parts_.inbox.Wait(std::chrono::steady_clock::now() + absl::ToChronoNanoseconds(NextWake(Now())));
+    Instant now = Now();
+    ExtendLeasesAfterStall(now);
+    for (const Inbox::Renewal& renewal : items.renewals) leases_.Renew(renewal.node, renewal.incarnation, now);
+    if (items.commit) HandleCommit(*items.commit, now);
+    for (const core::Event& event : items.events) Deliver(event, now);
+    FireTimers(now);
+    ExpireLeases(now);
+    parts_.logs.Expire(now);
+    StartPlan();
+    ReleaseDurable();
+    StartCommit(now);
+    if (items.stopping) {
+      if (stop_deadline == absl::InfiniteDuration()) stop_deadline = now.monotonic + kStopPatience;
+      bool all_durable = pipeline_.empty() && items.events.empty();
+      if (all_durable || now.monotonic >= stop_deadline) return;
+    }
+  }
+}
+
+absl::Duration CoreLoop::NextWake(Instant now) const {
+  absl::Duration wake = tick_;
+  if (!timers_.empty()) wake = std::min(wake, timers_.begin()->first - now.monotonic);
+  if (retry_delay_ > absl::ZeroDuration()) wake = std::min(wake, retry_at_ - now.monotonic);
+  return std::max(wake, absl::ZeroDuration());
+}
+
+void CoreLoop::Deliver(const core::Event& event, Instant now) {
+  std::vector<core::Command> commands = core::Step(state_, event, now);
+  for (const core::Command& command : commands) {
+    // Not when it is durable: the lease that it takes the place of might run out before.
+    const auto* admit = std::get_if<core::AdmitWorker>(&command);
+    if (admit) leases_.Grant(admit->node, admit->incarnation, now);
+  }
+  if (std::holds_alternative<core::PlanReady>(event)) {
+    planning_ = false;
+    parts_.hub.SetWaitingReasons(state_.waiting_reason);
+  }
+  StepOutput output = SortCommands(state_, std::move(commands));
+  for (const core::Command& command : output.inward) CarryOutInward(command, now);
+  output.inward.clear();
+  pipeline_.Add(std::move(output));
+}
+
+void CoreLoop::CarryOutInward(const core::Command& command, Instant now) {
+  if (const auto* arm = std::get_if<core::ArmTimer>(&command)) {
+    timers_.emplace(now.monotonic + arm->delay, arm->timer);
+  } else if (std::holds_alternative<core::RequestPlan>(command)) {
+    plan_wanted_ = true;
+  }
+}
+
+void CoreLoop::ExtendLeasesAfterStall(Instant now) {
+  absl::Duration away = now - last_round_;
+  last_round_ = now;
+  // A round waits for at most a quarter of a lease, so this much more was not our choice.
+  if (away <= options_.lease / 2) return;
+  Log(LogLevel::kWarning, "coordinator-stalled", {{"for", absl::FormatDuration(away)}});
+  parts_.metrics.CountStall();
+  leases_.Extend(away);
+}
+
+void CoreLoop::ExpireLeases(Instant now) {
+  for (const LeaseTable::Expired& lost : leases_.TakeExpired(now)) {
+    std::string reason = absl::StrCat("no heartbeat for ", absl::FormatDuration(options_.lease));
+    Log(LogLevel::kWarning, "lease-expired", {{"node", lost.node.value()}, {"incarnation", lost.incarnation}});
+    parts_.metrics.CountLeaseExpired();
+    // A connection that is still open must say hello again: what it holds has to be compared first.
+    parts_.links.Close(lost.node, absl::StrCat("the lease ran out: ", reason, "; connect again"));
+    Deliver(core::WorkerLost{lost.node, lost.incarnation, reason}, now);
+  }
+}
+
+void CoreLoop::FireTimers(Instant now) {
+  while (!timers_.empty() && timers_.begin()->first <= now.monotonic) {
+    int64_t timer = timers_.begin()->second;
+    timers_.erase(timers_.begin());
+    Deliver(core::TimerFired{timer}, now);
+  }
+}
+
+void CoreLoop::HandleCommit(const absl::Status& outcome, Instant now) {
+  if (outcome.ok()) {
+    pipeline_.Succeeded();
+    if (retry_delay_ > absl::ZeroDuration()) {
+      Log(LogLevel::kInfo, "store-writable-again");
+      parts_.gate.Open();
+    }
+    retry_delay_ = absl::ZeroDuration();
+    retry_at_ = -absl::InfiniteDuration();
+    return;
+  }
+  pipeline_.Failed();
+  if (!WorthRetrying(outcome)) {
+    fatal_ = true;
+    options_.on_fatal(outcome);
+    return;
+  }
+  retry_delay_ = retry_delay_ == absl::ZeroDuration() ? kRetryFirst : std::min(2 * retry_delay_, kRetryMost);
+  retry_at_ = now.monotonic + retry_delay_;
+  Log(LogLevel::kError, "store-commit-failed",
+      {{"error", outcome.ToString()}, {"retry_in", absl::FormatDuration(retry_delay_)}});
+  parts_.gate.Close(Annotate(outcome, "the coordinator cannot write its store and takes no changes until it can"));
+}
+
+void CoreLoop::StartCommit(Instant now) {
+  if (now.monotonic < retry_at_) return;
+  if (auto batch = pipeline_.Begin()) committer_.Commit(std::move(batch));
+}
+
+void CoreLoop::StartPlan() {
+  if (!plan_wanted_ || planning_) return;
+  plan_wanted_ = false;
+  planning_ = true;
+  planner_.MakePlan(core::MakeSnapshot(state_));
+}
+
+void CoreLoop::ReleaseDurable() {
+  std::vector<StepOutput> steps = pipeline_.TakeDurable();
+  if (steps.empty()) return;
+  // Readers first: whoever is told of a change must be able to see it.
+  parts_.hub.Publish(steps);
+  for (StepOutput& step : steps) {
+    for (const store::Change& change : step.changes) {
+      if (const auto* erased = std::get_if<store::EraseJob>(&change)) parts_.progress.Forget(erased->job);
+    }
+    for (const core::Command& command : step.outbox) CarryOut(command);
+  }
+}
+
+void CoreLoop::CarryOut(const core::Command& command) {
+  auto send = [&](const NodeId& node, auto&& deliver) {
+    if (std::shared_ptr<HostLink> link = parts_.links.Find(node)) deliver(*link);
+  };
+  std::visit(Overloaded{
+                 [&](const core::ProbeHost& c) { send(c.node, [&](HostLink& link) { link.Probe(c); }); },
+                 [&](const core::StartRanks& c) {
+                   std::vector<std::string> addresses;
+                   for (const Slot& slot : c.slots) {
+                     auto node = state_.nodes.find(slot.node);
+                     addresses.push_back(node == state_.nodes.end() ? "" : node->second.fabric_address);
+                   }
+                   send(c.node, [&](HostLink& link) { link.Start(c, addresses); });
+                 },
+                 [&](const core::StopRanks& c) { send(c.node, [&](HostLink& link) { link.Stop(c); }); },
+                 [&](const core::AnswerCheckpoint& c) { send(c.node, [&](HostLink& link) { link.Answer(c); }); },
+                 [&](const core::AdmitWorker& c) { parts_.links.Admit(c.node, c.link); },
+                 [&](const core::RefuseWorker& c) { parts_.links.Refuse(c.link, c.reason); },
+                 [&](const core::DropRendezvous& c) { parts_.rendezvous.Drop(c.generation); },
+                 [&](const core::ReplyToUser& c) {
+                   std::shared_ptr<const Snapshot> snapshot = parts_.hub.Get();
+                   Reply reply{.status = c.status, .already_existed = c.already_existed, .revision = snapshot->revision()};
+                   if (const JobView* view = c.job.empty() ? nullptr : snapshot->FindJob(c.job)) reply.job = *view;
+                   parts_.replies.Answer(c.request, reply);
+                 },
+                 // Sorted out by SortCommands().
+                 [](const auto&) {},
+             },
+             command);
+}
+
+}  // namespace llmctl::runtime

@@ -1,0 +1,106 @@
+// CoreLoop: the one thread that owns the core's state.
+//
+// **Persist before send.** The loop gives each event to the core's Step(), puts the record changes into the
+// commit pipeline, and carries out what Step() wants of the outside (commands to hosts, answers to users) only
+// when the commit that holds them is durable. The commit is conditional on this coordinator's own term; one that
+// is refused by term ends the process, and a restart loads what the new writer has. A full or failing disk makes
+// the service refuse users' writes and retry; nothing is lost meanwhile, for nothing has left. Every command is
+// idempotent by (job, attempt, generation).
+//
+// Steps go on while a batch is being committed: the next batch gathers, and one fsync serves many steps.
+//
+// Time: all deadlines are monotonic. When the loop itself was held up for longer than half a lease, the renewals
+// that were queued are applied first and all leases last longer by the time it was away.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+
+#include "common/base/instant.h"
+#include "coordinator/core/command.h"
+#include "coordinator/core/event.h"
+#include "coordinator/core/state.h"
+#include "coordinator/runtime/commit_pipeline.h"
+#include "coordinator/runtime/commit_thread.h"
+#include "coordinator/runtime/host_links.h"
+#include "coordinator/runtime/inbox.h"
+#include "coordinator/runtime/lease_table.h"
+#include "coordinator/runtime/log_broker.h"
+#include "coordinator/runtime/metrics.h"
+#include "coordinator/runtime/planning_thread.h"
+#include "coordinator/runtime/progress_board.h"
+#include "coordinator/runtime/rendezvous_store.h"
+#include "coordinator/runtime/reply_book.h"
+#include "coordinator/runtime/snapshot_hub.h"
+#include "coordinator/runtime/write_gate.h"
+
+namespace llmctl::runtime {
+
+class CoreLoop {
+ public:
+  struct Options {
+    absl::Duration lease;
+    absl::Duration start_grace;
+    // The store can no longer be trusted, or belongs to another coordinator: the process must end.
+    std::function<void(const absl::Status&)> on_fatal;
+  };
+  // What the loop works with; all of it outlives the loop.
+  struct Parts {
+    Inbox& inbox;
+    SnapshotHub& hub;
+    HostLinks& links;
+    RendezvousStore& rendezvous;
+    ProgressBoard& progress;
+    LogBroker& logs;
+    ReplyBook& replies;
+    WriteGate& gate;
+    Metrics& metrics;
+  };
+
+  CoreLoop(Options options, Parts parts, core::State state, store::Store& store, int64_t term);
+
+  // On the core's thread; returns when the inbox says stop and what was accepted is durable, or after a fatal
+  // error.
+  void Run();
+
+ private:
+  void Deliver(const core::Event& event, Instant now);
+  void CarryOut(const core::Command& command);
+  void CarryOutInward(const core::Command& command, Instant now);
+  void ExtendLeasesAfterStall(Instant now);
+  void ExpireLeases(Instant now);
+  void FireTimers(Instant now);
+  void HandleCommit(const absl::Status& outcome, Instant now);
+  void StartCommit(Instant now);
+  void StartPlan();
+  void ReleaseDurable();
+  absl::Duration NextWake(Instant now) const;
+
+  const Options options_;
+  const Parts parts_;
+  const absl::Duration tick_;
+
+  core::State state_;
+  LeaseTable leases_;
+  CommitPipeline pipeline_;
+  std::multimap<absl::Duration, int64_t> timers_;  // by monotonic due time
+  Instant last_round_;
+  bool plan_wanted_ = false;
+  bool planning_ = false;
+  bool fatal_ = false;
+  absl::Duration retry_at_ = -absl::InfiniteDuration();  // monotonic
+  absl::Duration retry_delay_ = absl::ZeroDuration();
+
+  // Last: their threads end before the fields above go.
+  CommitThread committer_;
+  PlanningThread planner_;
+};
+
+}  // namespace llmctl::runtime

@@ -1,0 +1,40 @@
+#include "coordinator/runtime/lease_table.h"
+
+#include <algorithm>
+
+namespace llmctl::runtime {
+
+void LeaseTable::Grant(const NodeId& node, int64_t incarnation, Instant now) {
+  leases_[node] = {incarnation, now.monotonic + lease_};
+}
+
+void LeaseTable::Renew(const NodeId& node, int64_t incarnation, Instant now) {
+  auto it = leases_.find(node);
+  if (it == leases_.end() || it->second.incarnation != incarnation) return;
+  // Never shortens: an extension after a stall may end later.
+  it->second.deadline = std::max(it->second.deadline, now.monotonic + lease_);
+}
+
+void LeaseTable::Extend(absl::Duration stall) {
+  for (auto& [node, lease] : leases_) lease.deadline += stall;
+}
+
+std::vector<LeaseTable::Expired> LeaseTable::TakeExpired(Instant now) {
+  std::vector<Expired> expired;
+  for (auto it = leases_.begin(); it != leases_.end();) {
+    if (it->second.deadline <= now.monotonic) {
+      expired.push_back({it->first, it->second.incarnation});
+      it = leases_.erase(it);
+    } else {
+      ++it;
+    }
+  }
+  return expired;
+}
+
+bool LeaseTable::Holds(const NodeId& node, int64_t incarnation) const {
+  auto it = leases_.find(node);
+  return it != leases_.end() && it->second.incarnation == incarnation;
+}
+
+}  // namespace llmctl::runtime

@@ -1,0 +1,56 @@
+#include "coordinator/runtime/log_broker.h"
+
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+
+namespace llmctl::runtime {
+
+void LogBroker::Ask(const NodeId& node, LogQuery query, Instant now, Answer answer) {
+  std::shared_ptr<HostLink> link = links_.Find(node);
+  if (!link) {
+    return answer(absl::UnavailableError(absl::StrCat("host ", node.value(), ", which keeps this log, is not connected: "
+                                                      "try again when `llmctl nodes` shows it ready")));
+  }
+  {
+    MutexLock lock(mutex_);
+    query.request_id = next_++;
+    pending_[query.request_id] = {node, now.monotonic + patience_, std::move(answer)};
+  }
+  link->ReadLog(query);
+}
+
+bool LogBroker::Deliver(const NodeId& node, int64_t request_id, absl::StatusOr<LogPiece> piece) {
+  Answer answer;
+  {
+    MutexLock lock(mutex_);
+    auto it = pending_.find(request_id);
+    if (it == pending_.end() || it->second.node != node) return false;
+    answer = std::move(it->second.answer);
+    pending_.erase(it);
+  }
+  answer(std::move(piece));
+  return true;
+}
+
+void LogBroker::Expire(Instant now) {
+  std::vector<Pending> late;
+  {
+    MutexLock lock(mutex_);
+    for (auto it = pending_.begin(); it != pending_.end();) {
+      if (it->second.deadline > now.monotonic) {
+        ++it;
+        continue;
+      }
+      late.push_back(std::move(it->second));
+      it = pending_.erase(it);
+    }
+  }
+  for (Pending& pending : late) {
+    pending.answer(absl::DeadlineExceededError(absl::StrCat("host ", pending.node.value(), " did not send the log within ",
+                                                            absl::FormatDuration(patience_))));
+  }
+}
+
+}  // namespace llmctl::runtime

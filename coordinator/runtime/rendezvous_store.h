@@ -1,0 +1,105 @@
+// RendezvousStore: the keys by which the ranks of one generation find each other.
+//
+// In memory only, under (job, attempt, generation), and gone with the generation. After a restart of the
+// coordinator the agents set their keys again. Bounded in bytes per generation and in all: a rank that floods it
+// gets an error, not the coordinator's memory.
+//
+// Thread-safe. Answers run on the calling thread, without a lock held: that of the request, or for a wait that of
+// the set which ends it; they must not block.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "common/base/ids.h"
+#include "common/base/mutex.h"
+
+namespace llmctl::runtime {
+
+struct StoreSet {
+  std::string key;
+  std::string value;
+};
+struct StoreGet {
+  std::string key;
+};
+// Answered when the key exists.
+struct StoreWait {
+  std::string key;
+};
+// The value is a decimal number; a missing key counts as 0.
+struct StoreAdd {
+  std::string key;
+  int64_t amount = 0;
+};
+// As c10d's compareSet: sets `desired` if the value is `expected`, or if the key is missing and `expected` empty.
+struct StoreCompareSet {
+  std::string key;
+  std::string expected;
+  std::string desired;
+};
+struct StoreDelete {
+  std::string key;
+};
+using StoreOperation = std::variant<StoreSet, StoreGet, StoreWait, StoreAdd, StoreCompareSet, StoreDelete>;
+
+struct StoreAnswer {
+  bool found = false;
+  std::string value;
+  int64_t number = 0;
+  std::string error;
+};
+
+class RendezvousStore {
+ public:
+  struct Limits {
+    size_t generation_bytes_max = size_t{64} << 20;
+    size_t total_bytes_max = size_t{1} << 30;
+  };
+  using Answer = std::function<void(const StoreAnswer&)>;
+
+  explicit RendezvousStore(Limits limits) : limits_(limits) {}
+
+  // `link` identifies the asker's connection. The caller has checked that the generation is live.
+  void Do(const GenerationId& generation, int64_t link, const StoreOperation& operation, Answer answer);
+  // The generation is over: its waits are answered with an error.
+  void Drop(const GenerationId& generation);
+  // The connection is gone: nobody is left to answer its waits. The agent asks again when it is back.
+  void DropLink(int64_t link);
+
+  size_t bytes() const;
+
+ private:
+  struct Waiter {
+    int64_t link = 0;
+    Answer answer;
+  };
+  struct Generation {
+    std::map<std::string, std::string> values;
+    std::multimap<std::string, Waiter> waiters;
+    size_t bytes = 0;
+  };
+  using Answers = std::vector<std::pair<Answer, StoreAnswer>>;
+
+  // Stores the value and moves the waits that it ends to `answers`; false if there is no room.
+  bool Put(Generation& generation, const std::string& key, std::string value, Answers& answers)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  StoreAnswer Add(Generation& generation, const StoreAdd& add, Answers& answers) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  StoreAnswer CompareSet(Generation& generation, const StoreCompareSet& compare_set, Answers& answers)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool Erase(Generation& generation, const std::string& key) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  StoreAnswer Full() const;
+
+  const Limits limits_;
+
+  mutable Mutex mutex_;
+  std::map<GenerationId, Generation> generations_ ABSL_GUARDED_BY(mutex_);
+  size_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+};
+
+}  // namespace llmctl::runtime

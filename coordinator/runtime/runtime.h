@@ -1,0 +1,123 @@
+// Runtime: the thin shell around the coordinator's core, as the RPC services see it.
+//
+// Changes go in as requests and facts and take effect in the core's order; reads come from snapshots and never
+// wait for the core. core_loop.h says how the two are kept apart from a crash.
+//
+// Thread-safe. Callbacks must not block.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <thread>
+#include <variant>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+
+#include "common/base/ids.h"
+#include "common/base/mutex.h"
+#include "coordinator/core/event.h"
+#include "coordinator/runtime/host_links.h"
+#include "coordinator/runtime/inbox.h"
+#include "coordinator/runtime/log_broker.h"
+#include "coordinator/runtime/metrics.h"
+#include "coordinator/runtime/progress_board.h"
+#include "coordinator/runtime/rendezvous_store.h"
+#include "coordinator/runtime/reply_book.h"
+#include "coordinator/runtime/snapshot_hub.h"
+#include "coordinator/runtime/write_gate.h"
+#include "coordinator/store/store.h"
+
+namespace llmctl::runtime {
+
+using UserRequest = std::variant<core::JobSubmitted, core::JobCancelled, core::JobSuspended, core::JobResumed,
+                                 core::JobDeleted>;
+using HostFact = std::variant<core::ProbeAnswered, core::RankChanged, core::GangReleased, core::CheckpointOffered>;
+
+class Runtime {
+ public:
+  struct Options {
+    absl::Duration lease = absl::Seconds(10);
+    absl::Duration heartbeat_interval = absl::Seconds(1);
+    // Known hosts count as alive for this long after a start, so that a restart of the coordinator costs no job
+    // anything; never less than a lease.
+    absl::Duration start_grace = absl::Seconds(60);
+    size_t user_requests_max = 10000;
+    size_t watch_changes_max = 4096;
+    RendezvousStore::Limits rendezvous;
+    std::string version;
+    std::function<void(const absl::Status&)> on_fatal;
+  };
+
+  // Takes the next term in `store`, which must outlive the runtime, and loads it.
+  static absl::StatusOr<std::unique_ptr<Runtime>> Start(Options options, store::Store& store);
+  ~Runtime();
+  Runtime(const Runtime&) = delete;
+  Runtime& operator=(const Runtime&) = delete;
+
+  // Finishes what was accepted, closes the links, and ends. Requests after it are refused.
+  void Stop();
+
+  // ---- users ----
+  // `done` comes when the outcome is durable; at once, on this thread, if the request cannot be taken.
+  void Ask(UserRequest request, ReplyBook::Done done);
+  std::shared_ptr<const Snapshot> snapshot() const { return hub_.Get(); }
+  SnapshotHub& hub() { return hub_; }
+  const ProgressBoard& progress() const { return progress_; }
+  LogBroker& logs() { return logs_; }
+  absl::StatusOr<std::vector<JobEventRecord>> ReadEvents(const JobId& job, int64_t after, int limit);
+
+  // ---- hosts ----
+  int64_t term() const { return term_; }
+  const Options& options() const { return options_; }
+  // A number for a new connection.
+  int64_t NextLink() { return next_link_.fetch_add(1); }
+  // `hello.link` is the connection's number; it is welcomed or refused. Disconnect() when it has ended.
+  void Connect(core::WorkerConnected hello, std::shared_ptr<HostLink> connection);
+  void Disconnect(int64_t link);
+  void Heartbeat(const NodeId& node, int64_t incarnation);
+  void Tell(HostFact fact);
+  void ReportProgress(const GenerationId& generation, const Progress& progress);
+  // Keys of a generation that is not the job's live one are refused.
+  void Rendezvous(const GenerationId& generation, int64_t link, const StoreOperation& operation,
+                  RendezvousStore::Answer answer);
+  // InfinitePast if it was not heard of in this term.
+  absl::Time LastSeen(const NodeId& node) const;
+
+  // ---- operators ----
+  std::string RenderMetrics() const;
+  // Why changes are refused now, or OK.
+  absl::Status Health() const { return gate_.Check(); }
+
+ private:
+  Runtime(Options options, store::Store& store, int64_t term, const core::State& state);
+  void RunCore(core::State state);
+
+  const Options options_;
+  store::Store& store_;
+  const int64_t term_;
+
+  Inbox inbox_;
+  SnapshotHub hub_;
+  HostLinks links_;
+  RendezvousStore rendezvous_;
+  ProgressBoard progress_;
+  LogBroker logs_;
+  ReplyBook replies_;
+  WriteGate gate_;
+  Metrics metrics_;
+  std::atomic<int64_t> next_link_{1};
+
+  mutable Mutex mutex_;
+  std::map<NodeId, absl::Time> last_seen_ ABSL_GUARDED_BY(mutex_);
+
+  std::thread core_thread_;
+};
+
+}  // namespace llmctl::runtime

@@ -1,0 +1,125 @@
+#include "coordinator/runtime/snapshot_hub.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+#include "common/base/overloaded.h"
+
+namespace llmctl::runtime {
+
+SnapshotHub::SnapshotHub(const core::State& state, size_t changes_max)
+    : changes_max_(changes_max), snapshot_(std::make_shared<const Snapshot>(state)) {}
+
+std::shared_ptr<const Snapshot> SnapshotHub::Get() const {
+  MutexLock lock(mutex_);
+  return snapshot_;
+}
+
+void SnapshotHub::Publish(const std::vector<StepOutput>& steps) {
+  auto next = std::make_shared<Snapshot>(*Get());
+  std::vector<Change> changes;
+  auto previous = [&](const JobId& id) {
+    const JobView* view = next->FindJob(id);
+    return view ? view->revision : 0;
+  };
+  for (const StepOutput& step : steps) {
+    for (const store::Change& change : step.changes) {
+      std::visit(Overloaded{
+                     [&](const store::PutJob& c) {
+                       changes.push_back({step.revision, previous(c.job->id), c.job->id, c.job});
+                       next->PutJob(c.job, step.revision);
+                     },
+                     [&](const store::EraseJob& c) {
+                       changes.push_back({step.revision, previous(c.job), c.job, nullptr});
+                       next->EraseJob(c.job);
+                     },
+                     [&](const store::PutNode& c) { next->PutNode(c.node); },
+                     [&](const store::AppendEvent&) {},
+                     [&](const store::PutCounters&) {},
+                 },
+                 change);
+    }
+    next->set_revision(step.revision);
+  }
+  std::set<JobId> changed;
+  for (const Change& change : changes) changed.insert(change.id);
+
+  Callbacks callbacks;
+  {
+    MutexLock lock(mutex_);
+    snapshot_ = std::move(next);
+    for (Change& change : changes) changes_.push_back(std::move(change));
+    while (changes_.size() > changes_max_) changes_.pop_front();
+    for (const JobId& job : changed) CollectSubscribers(job, callbacks);
+  }
+  for (auto& callback : callbacks) callback();
+}
+
+void SnapshotHub::SetWaitingReasons(const Snapshot::WaitingReasons& reasons) {
+  std::shared_ptr<const Snapshot> old = Get();
+  if (old->waiting_reasons() == reasons) return;
+  auto next = std::make_shared<Snapshot>(*old);
+  next->set_waiting_reasons(std::make_shared<const Snapshot::WaitingReasons>(reasons));
+  Callbacks callbacks;
+  {
+    MutexLock lock(mutex_);
+    snapshot_ = std::move(next);
+    for (const auto& [job, reason] : reasons) {
+      if (old->WaitingReason(job) != reason) CollectSubscribers(job, callbacks);
+    }
+  }
+  for (auto& callback : callbacks) callback();
+}
+
+void SnapshotHub::Touch(const JobId& job) {
+  Callbacks callbacks;
+  {
+    MutexLock lock(mutex_);
+    CollectSubscribers(job, callbacks);
+  }
+  for (auto& callback : callbacks) callback();
+}
+
+void SnapshotHub::CollectSubscribers(const JobId& job, Callbacks& out) const {
+  auto it = subscribers_.find(job);
+  if (it == subscribers_.end()) return;
+  for (const auto& [id, callback] : it->second) out.push_back(callback);
+}
+
+absl::StatusOr<std::optional<SnapshotHub::Change>> SnapshotHub::NextChange(const JobId& job, int64_t revision) const {
+  MutexLock lock(mutex_);
+  if (revision > snapshot_->revision()) {
+    return absl::OutOfRangeError(absl::StrCat("revision ", revision, " has not happened: this coordinator is at ",
+                                              snapshot_->revision(), "; watch again without a revision"));
+  }
+  const JobView* view = snapshot_->FindJob(job);
+  if (view && view->revision <= revision) return std::optional<Change>();
+  auto it = std::upper_bound(changes_.begin(), changes_.end(), revision,
+                             [](int64_t value, const Change& change) { return value < change.revision; });
+  while (it != changes_.end() && it->id != job) ++it;
+  if (it == changes_.end() || it->previous_revision > revision) {
+    return absl::OutOfRangeError(absl::StrCat("job ", job.value(), " has changed after revision ", revision,
+                                              " in ways that are no longer kept; watch again without a revision"));
+  }
+  return std::optional<Change>(*it);
+}
+
+int64_t SnapshotHub::Subscribe(const JobId& job, std::function<void()> changed) {
+  MutexLock lock(mutex_);
+  int64_t id = next_subscription_++;
+  subscribers_[job].emplace(id, std::move(changed));
+  return id;
+}
+
+void SnapshotHub::Unsubscribe(const JobId& job, int64_t subscription) {
+  MutexLock lock(mutex_);
+  auto it = subscribers_.find(job);
+  if (it == subscribers_.end()) return;
+  it->second.erase(subscription);
+  if (it->second.empty()) subscribers_.erase(it);
+}
+
+}  // namespace llmctl::runtime

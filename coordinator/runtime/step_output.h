@@ -1,0 +1,27 @@
+// What one step of the core asks for, sorted by when it may happen: record changes to commit, commands that may
+// leave only when those are durable, and inward ones (timers, plans) that nothing outside can see.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "coordinator/core/command.h"
+#include "coordinator/core/state.h"
+#include "coordinator/store/store.h"
+
+namespace llmctl::runtime {
+
+struct StepOutput {
+  // Whole records as they are in the state after the step. Any change brings the counters along.
+  std::vector<store::Change> changes;
+  std::vector<core::Command> outbox;
+  std::vector<core::Command> inward;
+  int64_t revision = 0;  // of the state after the step
+};
+
+StepOutput SortCommands(const core::State& state, std::vector<core::Command> commands);
+
+// The state that a store's records make, volatile part included.
+core::State StateFromRecords(store::Records records);
+
+}  // namespace llmctl::runtime

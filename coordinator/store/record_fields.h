@@ -1,0 +1,73 @@
+// Reading a record's JSON blob field by field. The first fault is kept and ends up in one status; what follows
+// it is not looked at.
+//
+// A field that is absent keeps the default it has: that is how a blob of an older version reads as the present
+// one. A field of the wrong type is damage.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+
+#include <nlohmann/json.hpp>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+
+namespace llmctl::store {
+
+// Times are nanoseconds since 1970, durations nanoseconds; the infinite ones are null.
+nlohmann::json EncodeTime(absl::Time time);
+nlohmann::json EncodeDuration(absl::Duration duration);
+
+// JSON as text; bytes that are not UTF-8 (log tails) become U+FFFD.
+std::string DumpJson(const nlohmann::json& json);
+
+class FieldReader {
+ public:
+  // `what` names the record in messages ("job j-17").
+  FieldReader(const nlohmann::json& object, std::string what);
+
+  void Read(const char* name, std::string& out);
+  void Read(const char* name, bool& out);
+  void Read(const char* name, int& out);
+  void Read(const char* name, int64_t& out);
+  void Read(const char* name, std::map<std::string, std::string>& out);
+  // Null leaves a time at its default and reads as the infinite duration.
+  void ReadTime(const char* name, absl::Time& out);
+  void ReadDuration(const char* name, absl::Duration& out);
+  // An enum stored by its name; `name_of` gives the name of each value from 0 to `last`.
+  template <typename Enum>
+  void ReadEnum(const char* name, Enum last, const char* (*name_of)(Enum), Enum& out) {
+    std::string text;
+    Read(name, text);
+    if (!status_.ok() || !Find(name)) return;
+    for (int i = 0; i <= static_cast<int>(last); ++i) {
+      if (text == name_of(static_cast<Enum>(i))) {
+        out = static_cast<Enum>(i);
+        return;
+      }
+    }
+    Fail(name, "a known name", "\"" + text + "\"");
+  }
+
+  // The blob's version must be 1 to `newest`.
+  void CheckVersion(int newest);
+  // Calls read_item with each element of an array; its status becomes the reader's.
+  void ForEach(const char* name, const std::function<absl::Status(const nlohmann::json&)>& read_item);
+
+  // The member, or null if it is absent or null.
+  const nlohmann::json* Find(const char* name) const;
+  void Fail(const char* name, absl::string_view expected, absl::string_view found);
+  void Merge(const absl::Status& nested);
+  const absl::Status& status() const { return status_; }
+
+ private:
+  const nlohmann::json& object_;
+  std::string what_;
+  absl::Status status_;
+};
+
+}  // namespace llmctl::store

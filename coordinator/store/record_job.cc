@@ -1,0 +1,256 @@
+#include "coordinator/store/record_job.h"
+
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+
+#include "coordinator/store/record_fields.h"
+
+namespace llmctl::store {
+namespace {
+
+using nlohmann::json;
+
+constexpr int kVersion = 1;
+
+json EncodeRequirements(const JobRequirements& r) {
+  return {{"workers_min", r.workers_min},
+          {"workers_max", r.workers_max},
+          {"devices_per_worker", r.devices_per_worker},
+          {"data_parallel", r.data_parallel},
+          {"global_batch_size", r.global_batch_size},
+          {"micro_batch_size", r.micro_batch_size},
+          {"priority", r.priority},
+          {"max_restarts", r.max_restarts},
+          {"max_attempts_without_progress", r.max_attempts_without_progress},
+          {"time_limit", EncodeDuration(r.time_limit)},
+          {"checkpoint_directory", r.checkpoint_directory},
+          {"dataset", r.dataset},
+          {"keep_last", r.keep_last}};
+}
+
+absl::Status DecodeRequirements(const json& object, const std::string& what, JobRequirements& r) {
+  FieldReader fields(object, what);
+  fields.Read("workers_min", r.workers_min);
+  fields.Read("workers_max", r.workers_max);
+  fields.Read("devices_per_worker", r.devices_per_worker);
+  fields.Read("data_parallel", r.data_parallel);
+  fields.Read("global_batch_size", r.global_batch_size);
+  fields.Read("micro_batch_size", r.micro_batch_size);
+  fields.Read("priority", r.priority);
+  fields.Read("max_restarts", r.max_restarts);
+  fields.Read("max_attempts_without_progress", r.max_attempts_without_progress);
+  fields.ReadDuration("time_limit", r.time_limit);
+  fields.Read("checkpoint_directory", r.checkpoint_directory);
+  fields.Read("dataset", r.dataset);
+  fields.Read("keep_last", r.keep_last);
+  return fields.status();
+}
+
+json EncodeExit(const RankExit& exit) {
+  return {{"exit_code", exit.exit_code},
+          {"signal", exit.signal},
+          {"fatal_class", exit.fatal_class},
+          {"fatal_message", exit.fatal_message},
+          {"stopped_by_agent", exit.stopped_by_agent},
+          {"start_failed", exit.start_failed},
+          {"log_tail", exit.log_tail}};
+}
+
+absl::Status DecodeExit(const json& object, const std::string& what, RankExit& exit) {
+  FieldReader fields(object, what);
+  fields.Read("exit_code", exit.exit_code);
+  fields.Read("signal", exit.signal);
+  fields.Read("fatal_class", exit.fatal_class);
+  fields.Read("fatal_message", exit.fatal_message);
+  fields.Read("stopped_by_agent", exit.stopped_by_agent);
+  fields.Read("start_failed", exit.start_failed);
+  fields.Read("log_tail", exit.log_tail);
+  return fields.status();
+}
+
+const char* StopRequestName(StopRequest stop) {
+  switch (stop) {
+    case StopRequest::kNone: return "none";
+    case StopRequest::kPlain: return "plain";
+    case StopRequest::kYield: return "yield";
+  }
+  return "?";
+}
+
+json EncodeAttempt(const Attempt& attempt) {
+  json ranks = json::array();
+  for (const RankState& rank : attempt.ranks) {
+    json item = {{"node", rank.node.value()},
+                 {"device", rank.device},
+                 {"phase", RankPhaseName(rank.phase)},
+                 {"pid", rank.pid},
+                 {"exit_order", rank.exit_order}};
+    if (rank.exit) item["exit"] = EncodeExit(*rank.exit);
+    ranks.push_back(std::move(item));
+  }
+  json unreleased = json::array();
+  for (const NodeId& node : attempt.unreleased) unreleased.push_back(node.value());
+  json out = {{"number", attempt.number},
+              {"generation", attempt.generation},
+              {"ranks", std::move(ranks)},
+              {"ranks_requested", attempt.ranks_requested},
+              {"unreleased", std::move(unreleased)},
+              {"stop", StopRequestName(attempt.stop)},
+              {"start_time", EncodeTime(attempt.start_time)},
+              {"start_checkpoint_step", attempt.start_checkpoint_step}};
+  if (attempt.failure) {
+    out["failure"] = {{"class", FailureClassName(attempt.failure->failure_class)}, {"text", attempt.failure->text}};
+  }
+  return out;
+}
+
+absl::Status DecodeRank(const json& object, const std::string& what, RankState& rank) {
+  FieldReader fields(object, what);
+  std::string node;
+  fields.Read("node", node);
+  rank.node = NodeId(node);
+  fields.Read("device", rank.device);
+  fields.ReadEnum("phase", RankPhase::kExited, RankPhaseName, rank.phase);
+  fields.Read("pid", rank.pid);
+  fields.Read("exit_order", rank.exit_order);
+  if (const json* exit = fields.Find("exit")) fields.Merge(DecodeExit(*exit, what, rank.exit.emplace()));
+  return fields.status();
+}
+
+absl::Status DecodeFailure(const json& object, const std::string& what, GangFailure& failure) {
+  FieldReader fields(object, what);
+  fields.ReadEnum("class", FailureClass::kTimeLimit, FailureClassName, failure.failure_class);
+  fields.Read("text", failure.text);
+  return fields.status();
+}
+
+absl::Status DecodeAttempt(const json& object, const std::string& what, Attempt& attempt) {
+  FieldReader fields(object, what);
+  fields.Read("number", attempt.number);
+  fields.Read("generation", attempt.generation);
+  fields.ForEach("ranks", [&](const json& item) { return DecodeRank(item, what, attempt.ranks.emplace_back()); });
+  fields.Read("ranks_requested", attempt.ranks_requested);
+  fields.ForEach("unreleased", [&](const json& item) {
+    if (!item.is_string()) return absl::DataLossError(absl::StrCat("stored record of ", what, ": unreleased node"));
+    attempt.unreleased.emplace_back(item.get<std::string>());
+    return absl::OkStatus();
+  });
+  fields.ReadEnum("stop", StopRequest::kYield, StopRequestName, attempt.stop);
+  fields.ReadTime("start_time", attempt.start_time);
+  fields.Read("start_checkpoint_step", attempt.start_checkpoint_step);
+  if (const json* failure = fields.Find("failure")) {
+    fields.Merge(DecodeFailure(*failure, what, attempt.failure.emplace()));
+  }
+  return fields.status();
+}
+
+json EncodeCheckpoint(const CheckpointRecord& checkpoint) {
+  return {{"step", checkpoint.step},
+          {"attempt", checkpoint.attempt},
+          {"generation", checkpoint.generation},
+          {"path", checkpoint.path},
+          {"manifest_digest", checkpoint.manifest_digest},
+          {"next_sample", checkpoint.next_sample},
+          {"commit_time", EncodeTime(checkpoint.commit_time)}};
+}
+
+absl::Status DecodeCheckpoint(const json& object, const std::string& what, CheckpointRecord& checkpoint) {
+  FieldReader fields(object, what);
+  fields.Read("step", checkpoint.step);
+  fields.Read("attempt", checkpoint.attempt);
+  fields.Read("generation", checkpoint.generation);
+  fields.Read("path", checkpoint.path);
+  fields.Read("manifest_digest", checkpoint.manifest_digest);
+  fields.Read("next_sample", checkpoint.next_sample);
+  fields.ReadTime("commit_time", checkpoint.commit_time);
+  return fields.status();
+}
+
+void DecodeProgressOfJob(FieldReader& fields, Job& job) {
+  fields.ReadEnum("phase", JobPhase::kCancelled, JobPhaseName, job.phase);
+  fields.Read("reason", job.reason);
+  fields.ReadEnum("failure_class", FailureClass::kTimeLimit, FailureClassName, job.failure_class);
+  fields.Read("cancel_requested", job.cancel_requested);
+  fields.Read("cancel_reason", job.cancel_reason);
+  fields.Read("time_limit_reached", job.time_limit_reached);
+  fields.Read("suspend_requested", job.suspend_requested);
+  fields.Read("last_attempt", job.last_attempt);
+  fields.Read("last_generation", job.last_generation);
+  fields.Read("user_restarts", job.user_restarts);
+  fields.Read("out_of_memory_restarts", job.out_of_memory_restarts);
+  fields.Read("infrastructure_failures", job.infrastructure_failures);
+  fields.ReadDuration("backoff", job.backoff);
+  fields.ReadDuration("run_time", job.run_time);
+  fields.ReadTime("submit_time", job.submit_time);
+  fields.ReadTime("start_time", job.start_time);
+  fields.ReadTime("end_time", job.end_time);
+  fields.Read("last_event", job.last_event);
+}
+
+}  // namespace
+
+std::string EncodeJob(const Job& job) {
+  json checkpoints = json::array();
+  for (const CheckpointRecord& checkpoint : job.checkpoints) checkpoints.push_back(EncodeCheckpoint(checkpoint));
+  json out = {{"version", kVersion},
+              {"name", job.name},
+              {"project", job.project},
+              {"labels", job.labels},
+              // Serialized protobuf is not UTF-8.
+              {"spec", absl::Base64Escape(job.spec)},
+              {"requirements", EncodeRequirements(job.requirements)},
+              {"idempotency_key", job.idempotency_key},
+              {"phase", JobPhaseName(job.phase)},
+              {"reason", job.reason},
+              {"failure_class", FailureClassName(job.failure_class)},
+              {"cancel_requested", job.cancel_requested},
+              {"cancel_reason", job.cancel_reason},
+              {"time_limit_reached", job.time_limit_reached},
+              {"suspend_requested", job.suspend_requested},
+              {"last_attempt", job.last_attempt},
+              {"last_generation", job.last_generation},
+              {"user_restarts", job.user_restarts},
+              {"out_of_memory_restarts", job.out_of_memory_restarts},
+              {"infrastructure_failures", job.infrastructure_failures},
+              {"backoff", EncodeDuration(job.backoff)},
+              {"checkpoints", std::move(checkpoints)},
+              {"run_time", EncodeDuration(job.run_time)},
+              {"submit_time", EncodeTime(job.submit_time)},
+              {"start_time", EncodeTime(job.start_time)},
+              {"end_time", EncodeTime(job.end_time)},
+              {"last_event", job.last_event}};
+  if (job.attempt) out["attempt"] = EncodeAttempt(*job.attempt);
+  return DumpJson(out);
+}
+
+absl::StatusOr<Job> DecodeJob(const JobId& id, absl::string_view blob) {
+  json object = json::parse(blob.begin(), blob.end(), nullptr, /*allow_exceptions=*/false);
+  std::string what = absl::StrCat("job ", id.value());
+  FieldReader fields(object, what);
+  Job job;
+  job.id = id;
+  fields.CheckVersion(kVersion);
+  fields.Read("name", job.name);
+  fields.Read("project", job.project);
+  fields.Read("labels", job.labels);
+  std::string spec;
+  fields.Read("spec", spec);
+  if (!absl::Base64Unescape(spec, &job.spec)) fields.Fail("spec", "base64", "something else");
+  if (const json* requirements = fields.Find("requirements")) {
+    fields.Merge(DecodeRequirements(*requirements, what, job.requirements));
+  }
+  fields.Read("idempotency_key", job.idempotency_key);
+  DecodeProgressOfJob(fields, job);
+  if (const json* attempt = fields.Find("attempt")) fields.Merge(DecodeAttempt(*attempt, what, job.attempt.emplace()));
+  fields.ForEach("checkpoints", [&](const json& item) {
+    return DecodeCheckpoint(item, what, job.checkpoints.emplace_back());
+  });
+  if (!fields.status().ok()) return fields.status();
+  return job;
+}
+
+}  // namespace llmctl::store

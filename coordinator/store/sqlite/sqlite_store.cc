@@ -1,0 +1,217 @@
+#include "coordinator/store/sqlite/sqlite_store.h"
+
+#include <utility>
+
+#include <soci/soci.h>
+#include <soci/sqlite3/soci-sqlite3.h>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+
+#include "common/base/mutex.h"
+#include "common/base/status.h"
+#include "coordinator/store/record_job.h"
+#include "coordinator/store/record_node.h"
+#include "coordinator/store/sqlite/file_lock.h"
+#include "coordinator/store/sqlite/migrations.h"
+#include "coordinator/store/sqlite/statements.h"
+
+namespace llmctl::store {
+namespace {
+
+// Sorted by what the caller can do: wait and try again, or give up.
+absl::StatusCode CodeOf(const soci::soci_error& error) {
+  const auto* sqlite = dynamic_cast<const soci::sqlite3_soci_error*>(&error);
+  switch (sqlite ? sqlite->result() & 0xff : SQLITE_ERROR) {
+    case SQLITE_FULL: return absl::StatusCode::kResourceExhausted;
+    case SQLITE_IOERR:
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+    case SQLITE_NOMEM:
+    case SQLITE_CANTOPEN: return absl::StatusCode::kUnavailable;
+    case SQLITE_READONLY:
+    case SQLITE_PERM: return absl::StatusCode::kPermissionDenied;
+    case SQLITE_CORRUPT:
+    case SQLITE_NOTADB: return absl::StatusCode::kDataLoss;
+    default: break;
+  }
+  // Errors of a step come from SOCI without SQLite's code: the text is all there is.
+  absl::string_view text = error.what();
+  if (absl::StrContains(text, "disk is full")) return absl::StatusCode::kResourceExhausted;
+  if (absl::StrContains(text, "disk I/O error") || absl::StrContains(text, "locked")) {
+    return absl::StatusCode::kUnavailable;
+  }
+  if (absl::StrContains(text, "readonly")) return absl::StatusCode::kPermissionDenied;
+  if (absl::StrContains(text, "malformed") || absl::StrContains(text, "not a database")) {
+    return absl::StatusCode::kDataLoss;
+  }
+  return absl::StatusCode::kInternal;
+}
+
+class SqliteStore final : public Store {
+ public:
+  explicit SqliteStore(SqliteOptions options) : options_(std::move(options)) {}
+
+  absl::Status Open() {
+    LLM_RETURN_IF_ERROR(lock_.Acquire(options_.path + ".lock"));
+    MutexLock lock(mutex_);
+    LLM_RETURN_IF_ERROR(Guarded("open", [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+      session_.open(soci::sqlite3, absl::StrCat("dbname=\"", options_.path, "\""));
+      // EXCLUSIVE before the first access in WAL mode: then SQLite needs no shared memory file.
+      session_ << "PRAGMA locking_mode = EXCLUSIVE";
+      session_ << "PRAGMA journal_mode = WAL";
+      session_ << "PRAGMA synchronous = FULL";
+      if (options_.pages_max > 0) session_ << absl::StrCat("PRAGMA max_page_count = ", options_.pages_max);
+      return absl::OkStatus();
+    }));
+    LLM_RETURN_IF_ERROR(Migrate());
+    return Guarded("prepare the statements of", [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+      statements_ = std::make_unique<Statements>(session_);
+      return absl::OkStatus();
+    });
+  }
+
+  absl::StatusOr<int64_t> AcquireTerm() override {
+    MutexLock lock(mutex_);
+    long long term = 0;
+    LLM_RETURN_IF_ERROR(InTransaction("take the next term in", [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+      term = statements_->Term() + 1;
+      session_ << "UPDATE counter SET value = :term WHERE name = 'term'", soci::use(term);
+      return absl::OkStatus();
+    }));
+    return term;
+  }
+
+  absl::StatusOr<Records> Load() override {
+    MutexLock lock(mutex_);
+    Records records;
+    LLM_RETURN_IF_ERROR(Guarded("load", [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return ReadAll(records); }));
+    return records;
+  }
+
+  absl::Status Commit(int64_t term, const std::vector<Change>& batch) override {
+    MutexLock lock(mutex_);
+    return InTransaction("commit to", [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+      long long newest = statements_->Term();
+      if (newest != term) {
+        return absl::FailedPreconditionError(absl::StrCat(
+            "this coordinator's term is ", term, ", the store's is ", newest, ": another coordinator took over"));
+      }
+      for (const Change& change : batch) {
+        std::visit([&](const auto& c) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { statements_->Apply(c); }, change);
+      }
+      return absl::OkStatus();
+    });
+  }
+
+  absl::StatusOr<std::vector<JobEventRecord>> ReadEvents(const JobId& job, int64_t after, int limit) override {
+    MutexLock lock(mutex_);
+    std::vector<JobEventRecord> events;
+    LLM_RETURN_IF_ERROR(Guarded("read events from", [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+      long long sequence_after = after, sequence = 0, time_ns = 0, attempt = 0, generation = 0;
+      std::string kind, text;
+      soci::statement rows =
+          (session_.prepare << "SELECT sequence, time_ns, attempt, generation, kind, text FROM job_event "
+                               "WHERE job = :job AND sequence > :after ORDER BY sequence LIMIT :limit",
+           soci::use(job.value()), soci::use(sequence_after), soci::use(limit), soci::into(sequence),
+           soci::into(time_ns), soci::into(attempt), soci::into(generation), soci::into(kind), soci::into(text));
+      rows.execute();
+      while (rows.fetch()) {
+        events.push_back({sequence, absl::FromUnixNanos(time_ns), attempt, generation, kind, text});
+      }
+      return absl::OkStatus();
+    }));
+    return events;
+  }
+
+ private:
+  // Turns SOCI's exceptions into a status, here and nowhere else.
+  template <typename Body>
+  absl::Status Guarded(const char* what, Body body) {
+    try {
+      return Annotate(body(), what, " ", options_.path);
+    } catch (const soci::soci_error& error) {
+      return absl::Status(CodeOf(error), absl::StrCat(what, " ", options_.path, ": ", error.what()));
+    }
+  }
+
+  template <typename Body>
+  absl::Status InTransaction(const char* what, Body body) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    absl::Status status = Guarded(what, [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+      session_ << "BEGIN IMMEDIATE";
+      absl::Status done = body();
+      if (done.ok()) session_ << "COMMIT";
+      return done;
+    });
+    if (!status.ok()) {
+      // SQLite may have rolled back already; then this has nothing to do and says so.
+      Guarded("roll back in", [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+        session_ << "ROLLBACK";
+        return absl::OkStatus();
+      }).IgnoreError();
+    }
+    return status;
+  }
+
+  absl::Status Migrate() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    int schema = 0;
+    LLM_RETURN_IF_ERROR(Guarded("read the schema version of", [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+      session_ << "PRAGMA user_version", soci::into(schema);
+      return absl::OkStatus();
+    }));
+    const std::vector<Migration>& migrations = Migrations();
+    int newest = static_cast<int>(migrations.size());
+    if (schema > newest) {
+      return absl::FailedPreconditionError(absl::StrCat(
+          options_.path, " has schema ", schema, ", this program knows schemas up to ", newest,
+          ": a newer llm-coordinator wrote it; run that version or newer, or restore a backup made before the upgrade"));
+    }
+    for (int step = schema; step < newest; ++step) {
+      LLM_RETURN_IF_ERROR(InTransaction("bring up to date", [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+        for (const char* statement : migrations[step]) session_ << statement;
+        session_ << absl::StrCat("PRAGMA user_version = ", step + 1);
+        return absl::OkStatus();
+      }));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status ReadAll(Records& records) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    session_ << "SELECT value FROM counter WHERE name = 'next_job'", soci::into(records.counters.next_job);
+    session_ << "SELECT value FROM counter WHERE name = 'revision'", soci::into(records.counters.revision);
+    std::string id, record;
+    soci::statement jobs = (session_.prepare << "SELECT id, record FROM job ORDER BY id", soci::into(id),
+                            soci::into(record));
+    jobs.execute();
+    while (jobs.fetch()) {
+      LLM_ASSIGN_OR_RETURN(Job job, DecodeJob(JobId(id), record));
+      records.jobs.push_back(std::move(job));
+    }
+    soci::statement nodes = (session_.prepare << "SELECT id, record FROM node ORDER BY id", soci::into(id),
+                             soci::into(record));
+    nodes.execute();
+    while (nodes.fetch()) {
+      LLM_ASSIGN_OR_RETURN(Node node, DecodeNode(NodeId(id), record));
+      records.nodes.push_back(std::move(node));
+    }
+    return absl::OkStatus();
+  }
+
+  const SqliteOptions options_;
+  FileLock lock_;
+
+  Mutex mutex_;
+  soci::session session_ ABSL_GUARDED_BY(mutex_);
+  // After the session: statements must go first.
+  std::unique_ptr<Statements> statements_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Store>> OpenSqliteStore(const SqliteOptions& options) {
+  auto store = std::make_unique<SqliteStore>(options);
+  LLM_RETURN_IF_ERROR(store->Open());
+  return std::unique_ptr<Store>(std::move(store));
+}
+
+}  // namespace llmctl::store
