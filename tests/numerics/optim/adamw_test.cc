@@ -19,7 +19,7 @@ struct Optimized {
       : model(counts),
         first(static_cast<size_t>(model.flat_size())),
         second(static_cast<size_t>(model.flat_size())),
-        optimizer(config, {first.data(), second.data()}) {}
+        optimizer(config, {first.data(), second.data()}, *kernels::ResolveIsa(kernels::Isa::kBest)) {}
 
   FlatModel model;
   std::vector<float> first;

@@ -3,16 +3,17 @@
 // With g the clipped gradient and k the number of updates, this one included:
 //   m = beta1 m + (1 - beta1) g          v = beta2 v + (1 - beta2) g^2
 //   w = w (1 - rate decay)               w = w - rate / (1 - beta1^k) * m / (sqrt(v / (1 - beta2^k)) + epsilon)
-// Weights of norms do not decay (Parameter::decay). Everything is fp32, as PyTorch's AdamW does it; the two bias
-// corrections are computed in fp64.
+// Weights of norms do not decay (Parameter::decay). Everything is fp32, as PyTorch's AdamW does it; the weights that
+// the layers read are written in the same pass over memory.
 //
 // The number of updates is part of the state: a skipped step is no update.
 #pragma once
 
 #include <cstdint>
-#include <vector>
 
 #include "worker/contract/trainer_config.h"
+#include "worker/engine/kernels/isa.h"
+#include "worker/engine/kernels/table.h"
 #include "worker/engine/models/model.h"
 
 namespace llmctl::engine {
@@ -25,9 +26,11 @@ class AdamW {
     float* second = nullptr;
   };
 
-  AdamW(const contract::OptimizerConfig& config, Moments moments) : config_(config), moments_(moments) {}
+  // `isa` as kernels::ResolveIsa returns it.
+  AdamW(const contract::OptimizerConfig& config, Moments moments, kernels::Isa isa)
+      : config_(config), moments_(moments), kernels_(kernels::Kernels<float>(isa).optimizer) {}
 
-  // Gradients are taken times `gradient_factor` (the clip factor).
+  // Gradients are taken times `gradient_factor` (the clip factor). Leaves the model ready for its next pass.
   void Update(Model& model, double learning_rate, double gradient_factor);
 
   const Moments& moments() const { return moments_; }
@@ -36,8 +39,9 @@ class AdamW {
   void set_updates(int64_t updates) { updates_ = updates; }
 
  private:
-  contract::OptimizerConfig config_;
-  Moments moments_;
+  const contract::OptimizerConfig config_;
+  const Moments moments_;
+  const kernels::OptimizerKernels<float>& kernels_;
   int64_t updates_ = 0;
 };
 
