@@ -26,7 +26,9 @@ std::unique_ptr<Communicator> OverData(std::unique_ptr<Backend> backend, Ring* r
   return std::make_unique<Communicator>(std::move(axes), ring);
 }
 
-Buffer Of(std::vector<float>& values) { return {values.data(), static_cast<int64_t>(values.size()), DataType::kFloat32}; }
+Buffer Of(std::vector<float>& values) {
+  return {values.data(), static_cast<int64_t>(values.size()), DataType::kFloat32};
+}
 
 TEST(InProcessGroup, SumsInRankOrder) {
   // In fp32 (1e8 + 1) - 1e8 is 0, while 1 + (1e8 - 1e8) is 1: the order shows.

@@ -35,7 +35,9 @@ std::unique_ptr<Backend> Join(MemoryStore* store, int rank, int size) {
   return backend.ok() ? *std::move(backend) : nullptr;
 }
 
-Buffer Of(std::vector<float>& values) { return {values.data(), static_cast<int64_t>(values.size()), DataType::kFloat32}; }
+Buffer Of(std::vector<float>& values) {
+  return {values.data(), static_cast<int64_t>(values.size()), DataType::kFloat32};
+}
 
 std::vector<float> Uneven(int rank, int64_t count) {
   std::vector<float> values(static_cast<size_t>(count));

@@ -1,8 +1,8 @@
 // Ranks as threads of one process: the reference backend of the tests.
 //
 // The last rank to arrive does the whole operation on everybody's buffers, in rank order, and lets the others
-// go: sums are the same bits on every run. A rank whose backend is destroyed is gone, as a dead process is: whoever waits
-// for it gets Unavailable.
+// go: sums are the same bits on every run. A rank whose backend is destroyed is gone, as a dead process is: whoever
+// waits for it gets Unavailable.
 #pragma once
 
 #include <memory>

@@ -24,7 +24,8 @@ absl::Status MemoryStore::Set(const std::string& key, const std::string& value) 
 
 absl::StatusOr<std::string> MemoryStore::Get(const std::string& key, absl::Duration timeout) {
   // A year stands for "for ever": an infinite duration would overflow the clock.
-  auto deadline = std::chrono::steady_clock::now() + absl::ToChronoNanoseconds(std::min(timeout, absl::Hours(24 * 365)));
+  auto longest = absl::ToChronoNanoseconds(std::min(timeout, absl::Hours(24 * 365)));
+  auto deadline = std::chrono::steady_clock::now() + longest;
   MutexLock lock(mutex_);
   while (true) {
     LLM_RETURN_IF_ERROR(CheckOpen());

@@ -1,0 +1,50 @@
+#include "worker/trainer/link_store.h"
+
+#include "common/base/status.h"
+#include "worker/contract/messages.h"
+
+namespace llmctl::trainer {
+
+using contract::StoreOperation;
+using contract::StoreReply;
+
+absl::Status LinkStore::Set(const std::string& key, const std::string& value) {
+  return link_.Call({.operation = StoreOperation::kSet, .key = key, .value = value}, call_timeout_).status();
+}
+
+absl::StatusOr<std::string> LinkStore::Get(const std::string& key, absl::Duration timeout) {
+  // Most keys are there already: asking first saves a round trip.
+  LLM_ASSIGN_OR_RETURN(StoreReply reply, link_.Call({.operation = StoreOperation::kGet, .key = key}, timeout));
+  if (reply.found) return reply.value;
+  LLM_RETURN_IF_ERROR(link_.Call({.operation = StoreOperation::kWait, .key = key}, timeout).status());
+  LLM_ASSIGN_OR_RETURN(StoreReply waited, link_.Call({.operation = StoreOperation::kGet, .key = key}, timeout));
+  if (!waited.found) return absl::UnavailableError(absl::StrCat("rendezvous key ", key, " is gone again"));
+  return waited.value;
+}
+
+absl::StatusOr<bool> LinkStore::Exists(const std::string& key) {
+  LLM_ASSIGN_OR_RETURN(StoreReply reply, link_.Call({.operation = StoreOperation::kGet, .key = key}, call_timeout_));
+  return reply.found;
+}
+
+absl::StatusOr<int64_t> LinkStore::Add(const std::string& key, int64_t amount) {
+  LLM_ASSIGN_OR_RETURN(StoreReply reply,
+                       link_.Call({.operation = StoreOperation::kAdd, .key = key, .amount = amount}, call_timeout_));
+  return reply.number;
+}
+
+absl::StatusOr<std::string> LinkStore::CompareSet(const std::string& key, const std::string& expected,
+                                                  const std::string& desired) {
+  LLM_ASSIGN_OR_RETURN(
+      StoreReply reply,
+      link_.Call({.operation = StoreOperation::kCompareSet, .key = key, .value = desired, .expected = expected},
+                 call_timeout_));
+  return reply.value;
+}
+
+absl::StatusOr<bool> LinkStore::Delete(const std::string& key) {
+  LLM_ASSIGN_OR_RETURN(StoreReply reply, link_.Call({.operation = StoreOperation::kDelete, .key = key}, call_timeout_));
+  return reply.found;
+}
+
+}  // namespace llmctl::trainer

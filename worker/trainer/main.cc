@@ -1,0 +1,171 @@
+// llm-trainer: one process per device. Flags and wiring; the only place that catches exceptions (LibTorch's) and
+// turns every outcome into an exit code of worker/contract/exit_codes.h.
+#include <unistd.h>
+
+#include <atomic>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <new>
+#include <string>
+#include <thread>
+
+#include <CLI/CLI.hpp>
+#include <torch/version.h>
+#include "absl/status/statusor.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+
+#include "common/base/status.h"
+#include "worker/contract/messages.h"
+#include "worker/trainer/failure.h"
+#include "worker/trainer/generate_command.h"
+#include "worker/trainer/train_command.h"
+
+namespace llmctl::trainer {
+namespace {
+
+// Written by the signal handler, which can reach nothing else.
+std::atomic<bool> terminated = false;
+
+std::string Environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+// OpenMP and c10d read these while the process loads, before main could set them: hence a second start.
+//   OMP_WAIT_POLICY       spinning threads make two slower than one on a busy machine
+//   TORCH_FR_BUFFER_SIZE  c10d's own recorder of collectives; ours is comm/ring.h
+void StartAgainWithEnvironment(char** argv) {
+  if (!Environment("OMP_WAIT_POLICY").empty() && !Environment("TORCH_FR_BUFFER_SIZE").empty()) return;
+  setenv("OMP_WAIT_POLICY", "passive", /*overwrite=*/0);
+  setenv("TORCH_FR_BUFFER_SIZE", "0", /*overwrite=*/0);
+  execv("/proc/self/exe", argv);
+  // Where /proc is missing the process is slower, not wrong.
+}
+
+int Threads() {
+  int threads = 0;
+  if (absl::SimpleAtoi(Environment("OMP_NUM_THREADS"), &threads) && threads > 0) return threads;
+  return static_cast<int>(std::thread::hardware_concurrency());
+}
+
+void PrintLine(std::FILE* stream, absl::string_view line) {
+  std::fwrite(line.data(), 1, line.size(), stream);
+  std::fputc('\n', stream);
+  std::fflush(stream);
+}
+
+Log ToStandardStreams() {
+  return {.line = [](absl::string_view line) { PrintLine(stdout, line); },
+          .alarm =
+              [](absl::string_view line) {
+                PrintLine(stdout, line);
+                PrintLine(stderr, line);
+              }};
+}
+
+// Null outside a job.
+absl::StatusOr<std::unique_ptr<ShimLink>> LinkFromEnvironment() {
+  std::string text = Environment("LLMCTL_SHIM_FD");
+  if (text.empty()) return nullptr;
+  int fd = -1;
+  if (!absl::SimpleAtoi(text, &fd) || fd < 0) {
+    return absl::InvalidArgumentError(absl::StrCat("LLMCTL_SHIM_FD: expected a file descriptor, found ", text));
+  }
+  return std::make_unique<ShimLink>(fd);
+}
+
+using Command = std::function<absl::StatusOr<contract::ExitCode>()>;
+
+absl::StatusOr<contract::ExitCode> CatchExceptions(const Command& command) {
+  try {
+    return command();
+  } catch (const std::bad_alloc&) {
+    return absl::ResourceExhaustedError("out of memory");
+  } catch (const std::exception& error) {
+    return absl::InternalError(error.what());
+  }
+}
+
+// The exit code; an error is said on standard error and to the shim.
+int Conclude(const absl::StatusOr<contract::ExitCode>& outcome, ShimLink* link) {
+  if (outcome.ok()) return *outcome;
+  // Room for the rest of the line, and for what JSON makes of strange bytes.
+  constexpr size_t kMessageBytesMax = contract::kLineBytesMax / 8;
+  contract::ExitCode code = ExitCodeOf(outcome.status());
+  std::string message(outcome.status().message().substr(0, kMessageBytesMax));
+  PrintLine(stderr, absl::StrCat("llm-trainer: ", FailureClass(code), ": ", message));
+  if (link != nullptr) link->Send(contract::Fatal{.failure_class = FailureClass(code), .message = message});
+  return code;
+}
+
+int RunTrain(const TrainOptions& options) {
+  std::signal(SIGTERM, [](int) { terminated = true; });
+  absl::StatusOr<std::unique_ptr<ShimLink>> link = LinkFromEnvironment();
+  if (!link.ok()) return Conclude(link.status(), nullptr);
+  Log log = ToStandardStreams();
+  return Conclude(CatchExceptions([&] { return Train(options, link->get(), terminated, log); }), link->get());
+}
+
+int RunGenerate(const GenerateOptions& options) {
+  PrintLine(stdout, options.prompt);
+  auto print = [](absl::string_view text) {
+    std::fwrite(text.data(), 1, text.size(), stdout);
+    std::fflush(stdout);
+  };
+  return Conclude(CatchExceptions([&]() -> absl::StatusOr<contract::ExitCode> {
+                    LLM_RETURN_IF_ERROR(Generate(options, print));
+                    print("\n");
+                    return contract::kExitOk;
+                  }),
+                  nullptr);
+}
+
+int Main(int argc, char** argv) {
+  StartAgainWithEnvironment(argv);
+  absl::StatusOr<engine::kernels::Isa> isa = engine::kernels::ParseIsa(Environment("LLM_ISA"));
+  if (!isa.ok()) return Conclude(isa.status(), nullptr);
+
+  CLI::App app("llm-trainer: trains a model on one device, usually as one rank of a job");
+  app.require_subcommand(1);
+  TrainOptions train_options = {.ring_path = Environment("LLMCTL_RING_FILE"), .threads = Threads(), .isa = *isa};
+  CLI::App* train = app.add_subcommand("train", "Train; under a shim as a rank of a job, otherwise alone");
+  train->add_option("--config", train_options.config_path, "Trainer configuration (JSON)")->required();
+  train->add_option("--generation", train_options.generation, "Generation of a run alone: names its checkpoints");
+
+  GenerateOptions generate_options = {.isa = *isa};
+  CLI::App* generate = app.add_subcommand("generate", "Continue a text with a checkpoint's weights");
+  generate->add_option("--checkpoint", generate_options.checkpoint, "Checkpoint directory")->required();
+  generate->add_option("--dataset", generate_options.dataset, "Dataset directory, for its tokenizer")->required();
+  generate->add_option("--prompt", generate_options.prompt, "Text to continue");
+  generate->add_option("--tokens", generate_options.tokens, "Tokens to add at most")->check(CLI::NonNegativeNumber);
+  generate->add_option("--context", generate_options.context, "Tokens to look back on")->check(CLI::PositiveNumber);
+  generate->add_option("--temperature", generate_options.sampling.temperature, "0: always the likeliest token")
+      ->check(CLI::NonNegativeNumber);
+  generate->add_option("--top-k", generate_options.sampling.top_k, "Choose among the k likeliest; 0: all")
+      ->check(CLI::NonNegativeNumber);
+  generate->add_option("--seed", generate_options.seed, "Same seed, same text");
+  generate->add_option("--precision", generate_options.precision, "fp32 or bf16");
+
+  CLI::App* version = app.add_subcommand("version", "Print the version");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? contract::kExitOk : contract::kExitConfig;
+  }
+  if (version->parsed()) {
+    PrintLine(stdout, absl::StrCat("llm-trainer ", LLM_VERSION, " (contract ", contract::kVersion, ", libtorch ",
+                                   TORCH_VERSION, ", ", engine::kernels::IsaName(*isa), ")"));
+    return contract::kExitOk;
+  }
+  return generate->parsed() ? RunGenerate(generate_options) : RunTrain(train_options);
+}
+
+}  // namespace
+}  // namespace llmctl::trainer
+
+int main(int argc, char** argv) { return llmctl::trainer::Main(argc, argv); }
