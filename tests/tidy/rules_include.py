@@ -22,8 +22,8 @@ PACKAGES = (
 STANDARD = re.compile(
     r"[a-z_]+$|(sys|linux|netinet|arpa|net|bits|asm)/[\w/]+\.h$|(fcntl|unistd|signal|poll|pthread|sched|dirent|netdb"
     r"|ifaddrs|termios|pwd|grp|errno|time|spawn|getopt|syslog|stdio|stdlib|string|limits|malloc|immintrin|omp|endian"
-    r"|elf|link|execinfo|ucontext|math|stdint)\.h$")
-GENERATED = re.compile(r"llmctl/v\d+/\w+\.pb\.h$")
+    r"|elf|link|execinfo|ucontext|math|stdint|glob|fnmatch|ftw|sysexits|cpuid|inttypes|mqueue|semaphore)\.h$")
+GENERATED = re.compile(r"llmctl/v\d+/\w+(\.grpc)?\.pb\.h$")
 OWN, STANDARD_RANK, THIRD_PARTY, PROJECT = range(4)
 RANK_NAMES = ("the own header", "the standard library", "third party", "the project")
 
@@ -44,7 +44,8 @@ def read_layers(tree: Tree) -> dict[str, tuple[set[str], set[str]]]:
                 into = deps if word == "DEPS" else packages
             else:
                 into.add(word)
-        layers[words[0]] = (deps, packages)
+        # gRPC's own headers and package bring protobuf's.
+        layers[words[0]] = (deps, packages | ({"protobuf"} if "grpc" in packages else set()))
     return layers
 
 

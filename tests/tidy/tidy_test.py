@@ -70,6 +70,7 @@ PLANTED = [
     ("condition", "client/a.cc", "#ifdef __linux__\n#endif\n", 1),
     ("direction", "coordinator/core/step.cc", '#include "client/a.h"\n', 14),
     ("direction", "coordinator/core/step.cc", '#include "llmctl/v1/job.pb.h"\n', 14),
+    ("direction", "coordinator/core/step.cc", '#include "llmctl/v1/jobs.grpc.pb.h"\n', 14),
     ("direction", "coordinator/core/step.cc", "#include <grpcpp/grpcpp.h>\n", 14),
     ("direction", "worker/engine/a.cc", "#include <google/protobuf/message.h>\n", 1),
     ("direction", "client/a.cc", "#include <ATen/core/Tensor.h>\n", 1),
