@@ -228,7 +228,8 @@ class FieldReader {
     requires std::is_integral_v<T>
   absl::Status FromJson(const Json& json, const std::string& path, T& out) const {
     if (!json.is_number_integer()) return Mistyped(path, "a whole number", json);
-    bool fits = json.is_number_unsigned() ? std::in_range<T>(json.get<uint64_t>()) : std::in_range<T>(json.get<int64_t>());
+    bool fits = json.is_number_unsigned() ? std::in_range<T>(json.get<uint64_t>())
+                                          : std::in_range<T>(json.get<int64_t>());
     if (!fits) {
       return Mistyped(path, absl::StrCat("a whole number from ", std::numeric_limits<T>::min(), " to ",
                                          std::numeric_limits<T>::max()), json);

@@ -9,6 +9,7 @@
 
 #include "common/base/status.h"
 #include "worker/contract/json_fields.h"
+#include "worker/contract/message_fields.h"
 
 namespace llmctl::contract {
 namespace {
@@ -26,22 +27,6 @@ void VisitFields(V& visit, FieldsOf<Hello> auto& m) {
   visit("role", m.role);
   visit("generation", m.generation);
   visit("rank", m.rank);
-}
-
-template <typename V>
-void VisitFields(V& visit, FieldsOf<RankAddress> auto& m) {
-  visit("rank", m.rank);
-  visit("node", m.node);
-  visit("fabric_address", m.fabric_address);
-}
-
-template <typename V>
-void VisitFields(V& visit, FieldsOf<Assignment> auto& m) {
-  visit("generation", m.generation);
-  visit("rank", m.rank);
-  visit("world_size", m.world_size);
-  visit("device", m.device);
-  visit("rank_table", m.rank_table);
 }
 
 template <typename V>
@@ -132,6 +117,7 @@ void VisitFields(V& visit, FieldsOf<Fatal> auto& m) {
 template <typename V>
 void VisitFields(V& visit, FieldsOf<Started> auto& m) {
   visit("pid", m.pid);
+  visit("start_ticks", m.start_ticks);
 }
 
 template <typename V>

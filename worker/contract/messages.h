@@ -144,8 +144,10 @@ struct Fatal {
 
 // ---- from the shim ---------------------------------------------------------------------------------------
 
+// `start_ticks` is field 22 of /proc/<pid>/stat: with it the pid names this process even if it is used again.
 struct Started {
   int64_t pid = 0;
+  int64_t start_ticks = 0;
 };
 
 // waitpid's answer, persisted before it is sent; kept until the agent acknowledges.

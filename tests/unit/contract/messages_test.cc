@@ -62,7 +62,7 @@ const std::vector<std::pair<Message, std::string>> kMessages = {
     {UpdateResult{.error = "no"}, R"({"seq":9,"type":"update_result","body":{"error":"no"}})"},
     {Fatal{.failure_class = "oom", .message = "out\nof"},
      R"({"seq":9,"type":"fatal","body":{"failure_class":"oom","message":"out\nof"}})"},
-    {Started{.pid = 4242}, R"({"seq":9,"type":"started","body":{"pid":4242}})"},
+    {Started{.pid = 4242, .start_ticks = 7}, R"({"seq":9,"type":"started","body":{"pid":4242,"start_ticks":7}})"},
     {Exited{.exit_code = 1,
             .signal = 9,
             .stopped_by_agent = true,

@@ -120,7 +120,9 @@ void ConfirmTold(State& state, const HeartbeatAnswered& event, Commands& out) {
       continue;
     }
     for (const auto& [number, rank] : gang.ranks) {
-      if (rank.shim_connected) out.push_back(SendToShim{.generation = id, .rank = number, .message = contract::Release{}});
+      if (rank.shim_connected) {
+        out.push_back(SendToShim{.generation = id, .rank = number, .message = contract::Release{}});
+      }
       out.push_back(RetireShim{.generation = id, .rank = number});
     }
     it = state.gangs.erase(it);

@@ -59,7 +59,9 @@ TEST(Store, AfterAReconnectOwnKeysAndUnansweredRequestsAreSentAgain) {
 
 TEST(Store, ADeletedOwnKeyIsNotSentAgain) {
   Host host = Host().Start().Connect().Run(1).Say(1, 0, Set(1));
-  host.Say(1, 0, contract::StoreRequest{.request_id = 2, .operation = contract::StoreOperation::kDelete, .key = "mine"});
+  contract::StoreRequest removal = {
+      .request_id = 2, .operation = contract::StoreOperation::kDelete, .key = "mine"};
+  host.Say(1, 0, removal);
   host.Do(StoreAnswered{Generation(1), {.request_id = WireRequestId(0, 1)}});
   host.Do(StoreAnswered{Generation(1), {.request_id = WireRequestId(0, 2)}});
 
@@ -131,7 +133,8 @@ TEST(Outbox, TheAnswerEmptiesItAndReachesTheTrainerThatAskedBeforeTheAgentRestar
   host.Say(1, 0, kCommit).Say(1, 0, contract::CaughtUp{}).Connect();
   EXPECT_THAT(host.Sent<CommitOffer>(), SizeIs(1));
 
-  host.Do(CommitAnswered{Generation(1), {.request_id = WireRequestId(0, 3), .committed = true, .removable_paths = {"/c/50"}}});
+  host.Do(CommitAnswered{
+      Generation(1), {.request_id = WireRequestId(0, 3), .committed = true, .removable_paths = {"/c/50"}}});
 
   EXPECT_THAT(host.Last<PersistOutbox>(), SizeIs(1));
   ASSERT_THAT(host.ToShims<contract::CheckpointCommitReply>(), SizeIs(1));

@@ -1,0 +1,72 @@
+#include "worker/shim/log_file.h"
+
+#include <unistd.h>
+
+#include <filesystem>
+#include <set>
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include "absl/strings/str_cat.h"
+
+#include "common/base/file.h"
+
+namespace llmctl::shim {
+namespace {
+
+using testing::ElementsAre;
+
+class LogFileTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::filesystem::create_directories(folder_);
+    ASSERT_EQ(::chdir(folder_.c_str()), 0);
+  }
+  void TearDown() override {
+    ASSERT_EQ(::chdir("/"), 0);
+    std::filesystem::remove_all(folder_);
+  }
+  std::set<std::string> Files() {
+    std::set<std::string> names;
+    for (const auto& entry : std::filesystem::directory_iterator(folder_)) names.insert(entry.path().filename());
+    return names;
+  }
+
+  std::string folder_ = absl::StrCat(testing::TempDir(), "/log_file_test_", ::getpid());
+};
+
+TEST_F(LogFileTest, TheOlderPartIsNamedAfterItsFirstByte) {
+  LogFile log("out", 20);
+
+  log.Append("0123456789abc");
+  EXPECT_THAT(Files(), ElementsAre("out.0.log", "out.log"));
+  EXPECT_EQ(*ReadFile("out.0.log"), "0123456789");
+  EXPECT_EQ(*ReadFile("out.log"), "abc");
+  log.Append("defghijKL");
+
+  EXPECT_THAT(Files(), ElementsAre("out.10.log", "out.log"));
+  EXPECT_EQ(*ReadFile("out.10.log"), "abcdefghij");
+  EXPECT_EQ(*ReadFile("out.log"), "KL");
+}
+
+TEST_F(LogFileTest, OnePieceMayBeLongerThanAllThatIsKept) {
+  LogFile log("out", 4);
+
+  log.Append("0123456789");
+
+  EXPECT_THAT(Files(), ElementsAre("out.6.log", "out.log"));
+  EXPECT_EQ(*ReadFile("out.6.log"), "67");
+  EXPECT_EQ(*ReadFile("out.log"), "89");
+}
+
+TEST_F(LogFileTest, WhatCannotBeWrittenIsCounted) {
+  LogFile log("no/such/folder/out", 100);
+
+  log.Append("lost");
+
+  EXPECT_EQ(log.lost_bytes(), 4);
+}
+
+}  // namespace
+}  // namespace llmctl::shim

@@ -1,0 +1,131 @@
+// A trainer that does as its first argument says, to see what a shim or an agent makes of it.
+//
+//   exit N        exits with N           signal N   dies by signal N
+//   flood N       prints N bytes of numbered lines, then exits
+//   stubborn      says ready, ignores SIGTERM
+//   leave-child   leaves a process behind in its group, says its pid on stdout
+//   environment   prints its environment
+//   talk          speaks the contract: says ready with the step 10 * rank, then obeys
+//                   update "progress N", "commit N" (request id N), "wait KEY" (request id 1), "garbage"
+//                   stop -> fatal "user", exit 65      yield -> exit 10
+//                 and repeats every reply it gets as update_result
+#include <poll.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+
+#include "worker/contract/exit_codes.h"
+#include "worker/contract/line_link.h"
+#include "worker/contract/shim_config.h"
+
+extern char** environ;
+
+namespace llmctl::contract {
+namespace {
+
+int Number(absl::string_view text) {
+  int number = -1;
+  (void)absl::SimpleAtoi(text, &number);
+  return number;
+}
+
+LineLink Link() { return LineLink(UniqueFd(std::atoi(std::getenv(kShimFdVariable)))); }
+
+[[noreturn]] void WaitForEver() {
+  while (true) ::pause();
+}
+
+void Obey(LineLink& link, absl::string_view order) {
+  if (absl::ConsumePrefix(&order, "progress ")) {
+    (void)link.Send(Progress{.step = Number(order)});
+  } else if (absl::ConsumePrefix(&order, "commit ")) {
+    (void)link.Send(CheckpointCommit{.request_id = Number(order), .step = 7, .path = "/c"});
+  } else if (absl::ConsumePrefix(&order, "wait ")) {
+    (void)link.Send(StoreRequest{.request_id = 1, .operation = StoreOperation::kWait, .key = std::string(order)});
+  } else if (order == "garbage") {
+    [[maybe_unused]] ssize_t n = ::write(link.fd(), "nonsense\n", 9);
+  }
+}
+
+// The exit code, or -1 to go on.
+int Handle(LineLink& link, const Message& message) {
+  if (const auto* assignment = std::get_if<Assignment>(&message)) {
+    (void)link.Send(Ready{.step = 10 * assignment->rank});
+  } else if (const auto* update = std::get_if<Update>(&message)) {
+    Obey(link, update->settings_json);
+  } else if (const auto* reply = std::get_if<StoreReply>(&message)) {
+    (void)link.Send(UpdateResult{.error = absl::StrCat("store ", reply->request_id, " ", reply->value)});
+  } else if (const auto* reply = std::get_if<CheckpointCommitReply>(&message)) {
+    (void)link.Send(UpdateResult{.error = absl::StrCat("commit ", reply->request_id)});
+  } else if (std::holds_alternative<Stop>(message)) {
+    (void)link.Send(Fatal{.failure_class = "user", .message = "told to stop"});
+    return kExitUser;
+  } else if (std::holds_alternative<Yield>(message)) {
+    return kExitYielded;
+  }
+  return -1;
+}
+
+int Talk() {
+  LineLink link = Link();
+  (void)link.Send(Hello{.role = "trainer"});
+  while (true) {
+    pollfd fd = {link.fd(), POLLIN, 0};
+    ::poll(&fd, 1, -1);
+    std::vector<Message> messages;
+    absl::Status status = link.Receive(messages);
+    for (const Message& message : messages) {
+      if (int code = Handle(link, message); code >= 0) return code;
+    }
+    if (!status.ok()) return kExitInternal;
+  }
+}
+
+int Flood(int bytes) {
+  for (int line = 0; bytes > 0; ++line, bytes -= 8) std::printf("%07d\n", line);
+  std::fflush(stdout);
+  return 0;
+}
+
+int LeaveChild() {
+  pid_t child = ::fork();
+  if (child == 0) WaitForEver();
+  std::printf("%d", child);
+  std::fflush(stdout);
+  return 0;
+}
+
+int Main(const std::vector<std::string>& arguments) {
+  const std::string& mode = arguments.at(1);
+  int number = arguments.size() > 2 ? Number(arguments[2]) : 0;
+  if (mode == "exit") return number;
+  if (mode == "signal") ::raise(number);
+  if (mode == "flood") return Flood(number);
+  if (mode == "leave-child") return LeaveChild();
+  if (mode == "talk") return Talk();
+  if (mode == "stubborn") {
+    ::signal(SIGTERM, SIG_IGN);
+    LineLink link = Link();
+    (void)link.Send(Ready{});
+    WaitForEver();
+  }
+  if (mode == "environment") {
+    for (char** entry = environ; *entry != nullptr; ++entry) std::printf("%s\n", *entry);
+    return 0;
+  }
+  return 99;
+}
+
+}  // namespace
+}  // namespace llmctl::contract
+
+int main(int argc, char** argv) { return llmctl::contract::Main(std::vector<std::string>(argv, argv + argc)); }

@@ -1,0 +1,47 @@
+// What a shim is told, in <dir>/shim.json, and the names of the files in its directory.
+//
+//   shim.json        this configuration, by the agent
+//   trainer.json     the trainer's (trainer_config.h), by the agent
+//   lock             locked by the shim while it lives; whoever holds it may decide that there is none
+//   socket           where agents connect
+//   started.json     a `started` line, once the trainer runs
+//   exit.json        an `exited` line, before it is sent: with it no trainer is started in this directory again
+//   stdout.log, stderr.log            the newest part of what the trainer printed
+//   stdout.<offset>.log, ...          the part before it, which begins at that byte of the stream
+//   shim.log         the shim's own complaints
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+#include "worker/contract/messages.h"
+
+namespace llmctl::contract {
+
+inline constexpr char kShimConfigFile[] = "shim.json";
+inline constexpr char kTrainerConfigFile[] = "trainer.json";
+inline constexpr char kShimLockFile[] = "lock";
+inline constexpr char kShimSocketFile[] = "socket";
+inline constexpr char kStartedFile[] = "started.json";
+inline constexpr char kExitFile[] = "exit.json";
+inline constexpr char kShimLogFile[] = "shim.log";
+
+// The trainer finds its end of the link by this variable.
+inline constexpr char kShimFdVariable[] = "LLMCTL_SHIM_FD";
+
+struct ShimConfig {
+  Assignment assignment;  // handed to the trainer first
+  std::vector<std::string> argv;
+  std::vector<std::string> environment;  // "NAME=value"; nothing else is inherited
+  double orphan_timeout_seconds = 0;     // without an agent for so long, the trainer is stopped
+  int64_t log_bytes_max = 0;             // per stream, on disk
+};
+
+std::string EncodeShimConfig(const ShimConfig& config);
+absl::StatusOr<ShimConfig> DecodeShimConfig(absl::string_view json);
+
+}  // namespace llmctl::contract

@@ -1,0 +1,53 @@
+#include "worker/shim/log_file.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace llmctl::shim {
+
+LogFile::LogFile(std::string name, int64_t bytes_max)
+    : name_(std::move(name)), part_bytes_max_(std::max<int64_t>(bytes_max / 2, 1)) {}
+
+void LogFile::Append(absl::string_view bytes) {
+  while (!bytes.empty()) {
+    if (part_bytes_ >= part_bytes_max_) Rotate();
+    if (!file_.valid()) {
+      file_.Reset(::open(absl::StrCat(name_, ".log").c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0640));
+    }
+    size_t piece = std::min<size_t>(bytes.size(), part_bytes_max_ - part_bytes_);
+    ssize_t n = ::write(file_.get(), bytes.data(), piece);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) {
+      lost_bytes_ += bytes.size();
+      return;
+    }
+    part_bytes_ += n;
+    bytes.remove_prefix(n);
+  }
+}
+
+void LogFile::Rotate() {
+  std::string current = absl::StrCat(name_, ".log");
+  std::string renamed = absl::StrCat(name_, ".", part_begin_, ".log");
+  file_.Reset();
+  // The old part goes first: at no moment are there two renamed parts with a gap behind them.
+  if (!previous_.empty()) ::unlink(previous_.c_str());
+  if (::rename(current.c_str(), renamed.c_str()) != 0) {
+    // Nothing else frees the space: start the part anew at its offset's expense.
+    ::unlink(current.c_str());
+    previous_.clear();
+  } else {
+    previous_ = renamed;
+  }
+  part_begin_ += part_bytes_;
+  part_bytes_ = 0;
+}
+
+}  // namespace llmctl::shim

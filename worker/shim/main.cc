@@ -1,0 +1,103 @@
+// llm-shim --dir=DIR: runs the trainer that DIR/shim.json describes and keeps its record in DIR.
+//
+// Returns to its caller, with 0, once the socket in DIR listens; a daemon of its own session goes on from there.
+// Otherwise says on standard error why it cannot.
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/file.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+
+#include "common/base/file.h"
+#include "common/base/status.h"
+#include "common/base/unique_fd.h"
+#include "worker/contract/shim_config.h"
+#include "worker/shim/shim.h"
+
+namespace llmctl::shim {
+namespace {
+
+// One shim per directory, and none where a trainer's end is on record already.
+absl::StatusOr<UniqueFd> LockDirectory() {
+  UniqueFd lock(::open(contract::kShimLockFile, O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+  if (!lock.valid()) return ErrnoStatus(errno, "open lock");
+  if (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
+    return absl::AlreadyExistsError("another shim or an agent holds the lock of this directory");
+  }
+  if (::access(contract::kExitFile, F_OK) == 0) {
+    return absl::FailedPreconditionError("exit.json exists: the trainer of this directory has ended");
+  }
+  return lock;
+}
+
+// By a relative name: the directory's full path may be longer than a socket address holds.
+absl::StatusOr<UniqueFd> Listen() {
+  UniqueFd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!socket.valid()) return ErrnoStatus(errno, "create a socket");
+  sockaddr_un address = {.sun_family = AF_UNIX};
+  std::strncpy(address.sun_path, contract::kShimSocketFile, sizeof address.sun_path - 1);
+  ::unlink(contract::kShimSocketFile);
+  if (::bind(socket.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) != 0) {
+    return ErrnoStatus(errno, "bind the socket");
+  }
+  if (::listen(socket.get(), /*backlog=*/8) != 0) return ErrnoStatus(errno, "listen on the socket");
+  return socket;
+}
+
+absl::StatusOr<UniqueFd> WatchSignals() {
+  ::signal(SIGHUP, SIG_IGN);
+  ::signal(SIGINT, SIG_IGN);
+  ::signal(SIGPIPE, SIG_IGN);
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, SIGCHLD);
+  sigaddset(&set, SIGTERM);
+  ::sigprocmask(SIG_BLOCK, &set, nullptr);
+  UniqueFd signals(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
+  if (!signals.valid()) return ErrnoStatus(errno, "create a signalfd");
+  return signals;
+}
+
+absl::Status Run(const char* directory) {
+  if (::chdir(directory) != 0) return ErrnoStatus(errno, "enter the directory");
+  LLM_ASSIGN_OR_RETURN(std::string json, ReadFile(contract::kShimConfigFile));
+  LLM_ASSIGN_OR_RETURN(contract::ShimConfig config, contract::DecodeShimConfig(json));
+  LLM_ASSIGN_OR_RETURN(UniqueFd lock, LockDirectory());
+  LLM_ASSIGN_OR_RETURN(UniqueFd listener, Listen());
+  LLM_ASSIGN_OR_RETURN(UniqueFd signals, WatchSignals());
+  pid_t child = ::fork();
+  if (child < 0) return ErrnoStatus(errno, "fork");
+  if (child > 0) return absl::OkStatus();
+  ::setsid();
+  // For people and for whoever must kill a shim that hangs; the lock itself says whether it lives.
+  ::dprintf(lock.get(), "%d\n", static_cast<int>(::getpid()));
+  Shim(std::move(config), std::move(listener), std::move(signals)).Run();
+  return absl::OkStatus();
+}
+
+}  // namespace
+}  // namespace llmctl::shim
+
+int main(int argc, char** argv) {
+  absl::string_view argument = argc == 2 ? argv[1] : "";
+  if (!absl::ConsumePrefix(&argument, "--dir=") || argument.empty()) {
+    std::fprintf(stderr, "usage: llm-shim --dir=DIR\n");
+    return 2;
+  }
+  // Whatever our starter had open is none of ours or the trainer's.
+  ::close_range(3, ~0u, 0);
+  absl::Status status = llmctl::shim::Run(argument.data());
+  if (status.ok()) return 0;
+  std::fprintf(stderr, "%s\n", std::string(llmctl::Annotate(status, "llm-shim --dir=", argument).message()).c_str());
+  return 1;
+}

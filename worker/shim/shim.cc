@@ -1,0 +1,324 @@
+#include "worker/shim/shim.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <string>
+#include <utility>
+#include <variant>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+
+#include "common/base/file.h"
+#include "common/base/overloaded.h"
+
+namespace llmctl::shim {
+namespace {
+
+// SIGTERM to SIGKILL where nobody said how long.
+constexpr double kDefaultGraceSeconds = 10;
+constexpr int64_t kPersistRetryMs = 1000;
+// An agent this far behind gets no more progress, which it does not miss...
+constexpr size_t kProgressQueueBytesMax = 256 << 10;
+// ...and one this far behind must connect again, which repeats what matters.
+constexpr size_t kAgentQueueBytesMax = 8 << 20;
+constexpr size_t kTrainerQueueBytesMax = 8 << 20;
+
+int64_t NowMs() {
+  timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+int64_t ToMs(double seconds) { return static_cast<int64_t>(std::clamp(seconds, 0.0, 1e12) * 1000); }
+
+bool IsReadable(int fd) {
+  pollfd one = {fd, POLLIN, 0};
+  return ::poll(&one, 1, 0) > 0;
+}
+
+// To shim.log, which is our standard error.
+void Complain(absl::string_view text) {
+  std::string line = absl::StrCat(text, "\n");
+  [[maybe_unused]] ssize_t n = ::write(STDERR_FILENO, line.data(), line.size());
+}
+
+absl::Status PersistMessage(const char* path, const contract::Message& message) {
+  absl::StatusOr<std::string> line = contract::EncodeLine({.message = message});
+  return line.ok() ? WriteFileAtomically(path, absl::StrCat(*line, "\n")) : line.status();
+}
+
+// Last words are the trainer's: they must not make the record too long for a line.
+constexpr size_t kFatalMessageBytesMax = 16 << 10;
+
+}  // namespace
+
+Shim::Shim(contract::ShimConfig config, UniqueFd listener, UniqueFd signals)
+    : config_(std::move(config)),
+      listener_(std::move(listener)),
+      signals_(std::move(signals)),
+      output_log_("stdout", config_.log_bytes_max),
+      error_log_("stderr", config_.log_bytes_max),
+      agent_absent_since_(NowMs()) {}
+
+void Shim::Run() {
+  Start();
+  while (!released_) {
+    PollOnce();
+    ActOnDeadlines(NowMs());
+  }
+  ::unlink(contract::kShimSocketFile);
+}
+
+void Shim::Start() {
+  absl::StatusOr<TrainerProcess> trainer = StartTrainer(config_.argv, config_.environment);
+  if (!trainer.ok()) {
+    RecordExit({.start_failed = true, .error = std::string(trainer.status().message())});
+    return;
+  }
+  trainer_ = *std::move(trainer);
+  trainer_link_ = std::make_unique<contract::LineLink>(std::move(trainer_->link));
+  contract::Started started = {.pid = trainer_->pid, .start_ticks = trainer_->start_ticks};
+  kept_.Keep(started);
+  // Only for whoever cleans up after a shim that was killed; not worth a trainer if the disk is full.
+  absl::Status persisted = PersistMessage(contract::kStartedFile, started);
+  if (!persisted.ok()) Complain(persisted.message());
+  const GenerationId& generation = config_.assignment.generation;
+  SendToTrainer(contract::Hello{.role = "shim", .generation = generation, .rank = config_.assignment.rank});
+  SendToTrainer(config_.assignment);
+}
+
+void Shim::PollOnce() {
+  constexpr short kNone = 0;
+  auto wanted = [](const std::unique_ptr<contract::LineLink>& link) -> pollfd {
+    if (link == nullptr) return {-1, kNone, kNone};
+    return {link->fd(), static_cast<short>(link->WantsWrite() ? POLLIN | POLLOUT : POLLIN), kNone};
+  };
+  enum { kSignals, kListener, kAgent, kTrainer, kOutput, kErrors, kCount };
+  pollfd fds[kCount] = {{signals_.get(), POLLIN, kNone},
+                        {listener_.get(), POLLIN, kNone},
+                        wanted(agent_),
+                        wanted(trainer_link_),
+                        {trainer_.has_value() ? trainer_->output.get() : -1, POLLIN, kNone},
+                        {trainer_.has_value() ? trainer_->errors.get() : -1, POLLIN, kNone}};
+  if (::poll(fds, kCount, PollTimeout(NowMs())) <= 0) return;
+
+  if (fds[kOutput].revents != 0) CopyOutput(trainer_->output, output_log_);
+  if (fds[kErrors].revents != 0) CopyOutput(trainer_->errors, error_log_);
+  if (fds[kTrainer].revents & POLLOUT) (void)trainer_link_->Flush();  // an error shows when reading
+  if (fds[kTrainer].revents & ~POLLOUT) ReadTrainer();
+  if (fds[kSignals].revents != 0) ReadSignals();
+  if (agent_ != nullptr && (fds[kAgent].revents & POLLOUT) && !agent_->Flush().ok()) DropAgent();
+  if (agent_ != nullptr && progress_skipped_ && !agent_->WantsWrite()) {
+    progress_skipped_ = false;
+    SendToAgent(*kept_.newest_progress());
+  }
+  if (agent_ != nullptr && (fds[kAgent].revents & ~POLLOUT)) ReadAgent();
+  if (fds[kListener].revents != 0) AcceptAgent();
+}
+
+int Shim::PollTimeout(int64_t now) const {
+  int64_t next = now + 3600 * 1000;
+  if (sigkill_at_.has_value()) next = std::min(next, *sigkill_at_);
+  bool absence_matters = exited_.has_value() ? exit_persisted_ : !orphaned_;
+  if (agent_ == nullptr && absence_matters) {
+    next = std::min(next, agent_absent_since_ + ToMs(config_.orphan_timeout_seconds));
+  }
+  if (exited_.has_value() && !exit_persisted_) next = std::min(next, persist_again_at_);
+  return static_cast<int>(std::max<int64_t>(next - now, 0));
+}
+
+void Shim::ActOnDeadlines(int64_t now) {
+  if (sigkill_at_.has_value() && now >= *sigkill_at_) {
+    sigkill_at_.reset();
+    if (trainer_.has_value()) ::kill(-trainer_->pid, SIGKILL);
+  }
+  bool absent_too_long =
+      agent_ == nullptr && now - agent_absent_since_ >= ToMs(config_.orphan_timeout_seconds);
+  if (trainer_.has_value() && absent_too_long && !orphaned_) {
+    orphaned_ = true;
+    agent_absent_since_ = now;  // what is left to do for an agent gets as long again
+    KillTrainer(kDefaultGraceSeconds);
+  }
+  if (!exited_.has_value()) return;
+  if (!exit_persisted_ && now >= persist_again_at_) PersistExit();
+  bool nobody_misses_us = agent_ == nullptr && (!kept_.has_unanswered_commit() || absent_too_long);
+  if (exit_persisted_ && nobody_misses_us) released_ = true;
+}
+
+void Shim::AcceptAgent() {
+  UniqueFd socket(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+  if (!socket.valid()) return;
+  // The newer connection wins: the older one's agent is gone, or is the same and has given up on it.
+  agent_ = std::make_unique<contract::LineLink>(std::move(socket));
+  progress_skipped_ = false;
+  const contract::Assignment& assignment = config_.assignment;
+  SendToAgent(contract::Hello{.role = "shim", .generation = assignment.generation, .rank = assignment.rank});
+  for (const contract::Message& message : kept_.All()) SendToAgent(message);
+  if (exited_.has_value()) SendToAgent(*exited_);
+  SendToAgent(contract::CaughtUp{});
+}
+
+void Shim::ReadAgent() {
+  std::vector<contract::Message> messages;
+  absl::Status status = agent_->Receive(messages);
+  for (const contract::Message& message : messages) HandleAgent(message);
+  if (status.ok()) return;
+  if (absl::IsInvalidArgument(status)) Complain(absl::StrCat("agent: ", status.message()));
+  DropAgent();
+}
+
+void Shim::HandleAgent(const contract::Message& message) {
+  if (const auto* kill = std::get_if<contract::Kill>(&message)) {
+    KillTrainer(kill->grace_seconds);
+  } else if (std::holds_alternative<contract::Release>(message)) {
+    released_ = exited_.has_value();
+  } else if (!std::holds_alternative<contract::Hello>(message) && kept_.TakeReply(message)) {
+    SendToTrainer(message);
+  }
+}
+
+void Shim::SendToAgent(const contract::Message& message) {
+  if (agent_ == nullptr) return;
+  if (std::holds_alternative<contract::Progress>(message) && agent_->queued_bytes() > kProgressQueueBytesMax) {
+    progress_skipped_ = true;
+    return;
+  }
+  absl::Status sent = agent_->Send(message);
+  if (!sent.ok() || agent_->queued_bytes() > kAgentQueueBytesMax) DropAgent();
+}
+
+void Shim::DropAgent() {
+  if (agent_ == nullptr) return;
+  agent_.reset();
+  agent_absent_since_ = NowMs();
+}
+
+void Shim::ReadTrainer() {
+  std::vector<contract::Message> messages;
+  absl::Status status = trainer_link_->Receive(messages);
+  for (const contract::Message& message : messages) HandleTrainer(message);
+  if (status.ok() || trainer_link_ == nullptr) return;
+  if (absl::IsInvalidArgument(status)) Complain(absl::StrCat("trainer: ", status.message()));
+  trainer_link_.reset();
+}
+
+void Shim::HandleTrainer(const contract::Message& message) {
+  if (std::holds_alternative<contract::Hello>(message)) return;
+  if (kept_.Keep(message)) {
+    SendToAgent(message);
+    return;
+  }
+  const char* error = "too many requests without an answer";
+  if (const auto* store = std::get_if<contract::StoreRequest>(&message)) {
+    SendToTrainer(contract::StoreReply{.request_id = store->request_id, .error = error});
+  } else if (const auto* commit = std::get_if<contract::CheckpointCommit>(&message)) {
+    SendToTrainer(contract::CheckpointCommitReply{.request_id = commit->request_id, .error = error});
+  }
+}
+
+void Shim::SendToTrainer(const contract::Message& message) {
+  if (trainer_link_ == nullptr) return;
+  absl::Status sent = trainer_link_->Send(message);
+  if (!sent.ok() && !absl::IsInvalidArgument(sent)) return;  // closed: reading tells
+  if (!sent.ok()) Complain(absl::StrCat("to trainer: ", sent.message()));
+  if (trainer_link_->queued_bytes() > kTrainerQueueBytesMax) {
+    Complain("the trainer does not read its messages: link closed");
+    trainer_link_.reset();
+  }
+}
+
+void Shim::ReadSignals() {
+  signalfd_siginfo info;
+  while (::read(signals_.get(), &info, sizeof info) == sizeof info) {
+    if (info.ssi_signo == SIGTERM) KillTrainer(kDefaultGraceSeconds);
+  }
+  if (!trainer_.has_value()) return;
+  int status = 0;
+  if (::waitpid(trainer_->pid, &status, WNOHANG) == trainer_->pid) EndTrainer(status);
+}
+
+bool Shim::CopyOutput(UniqueFd& pipe, LogFile& log) {
+  char buffer[64 * 1024];
+  ssize_t n = ::read(pipe.get(), buffer, sizeof buffer);
+  if (n > 0) {
+    log.Append(absl::string_view(buffer, n));
+    return true;
+  }
+  if (n < 0 && errno == EINTR) return true;
+  if (n < 0 && errno == EAGAIN) return false;
+  pipe.Reset();
+  return false;
+}
+
+void Shim::KillTrainer(double grace_seconds) {
+  if (!trainer_.has_value()) return;
+  bool first = !stopped_;
+  stopped_ = true;
+  if (grace_seconds <= 0) {
+    sigkill_at_.reset();
+    ::kill(-trainer_->pid, SIGKILL);
+    return;
+  }
+  if (first) ::kill(-trainer_->pid, SIGTERM);
+  int64_t deadline = NowMs() + ToMs(grace_seconds);
+  // A later order may shorten the grace, not prolong it.
+  if (first || (sigkill_at_.has_value() && deadline < *sigkill_at_)) sigkill_at_ = deadline;
+}
+
+void Shim::EndTrainer(int wait_status) {
+  // Children that it left behind: nobody else would end them, and they may hold its devices.
+  ::kill(-trainer_->pid, SIGKILL);
+  while (trainer_->output.valid() && CopyOutput(trainer_->output, output_log_)) {
+  }
+  while (trainer_->errors.valid() && CopyOutput(trainer_->errors, error_log_)) {
+  }
+  // Its last words may still be in the socket.
+  while (trainer_link_ != nullptr && IsReadable(trainer_link_->fd())) ReadTrainer();
+  trainer_link_.reset();
+  trainer_.reset();
+  sigkill_at_.reset();
+
+  contract::Exited exited = {.stopped_by_agent = stopped_};
+  if (WIFSIGNALED(wait_status)) {
+    exited.signal = WTERMSIG(wait_status);
+  } else {
+    exited.exit_code = WEXITSTATUS(wait_status);
+  }
+  exited.fatal_class = kept_.fatal().failure_class;
+  exited.fatal_message = kept_.fatal().message.substr(0, kFatalMessageBytesMax);
+  if (orphaned_ && exited.fatal_class.empty()) {
+    exited.fatal_class = "orphaned";
+    exited.fatal_message = absl::StrCat("no agent for ", config_.orphan_timeout_seconds, " s");
+  }
+  for (const LogFile* log : {&output_log_, &error_log_}) {
+    if (log->lost_bytes() > 0) Complain(absl::StrCat("could not write ", log->lost_bytes(), " bytes of output"));
+  }
+  RecordExit(std::move(exited));
+}
+
+void Shim::RecordExit(contract::Exited exited) {
+  exited_ = std::move(exited);
+  PersistExit();
+  // Even if the disk is full: an agent that does not know would wait for ever.
+  SendToAgent(*exited_);
+}
+
+void Shim::PersistExit() {
+  absl::Status persisted = PersistMessage(contract::kExitFile, *exited_);
+  exit_persisted_ = persisted.ok();
+  if (exit_persisted_) return;
+  Complain(persisted.message());
+  persist_again_at_ = NowMs() + kPersistRetryMs;
+}
+
+}  // namespace llmctl::shim

@@ -1,0 +1,83 @@
+// The shim: keeps one trainer's life on record, whatever becomes of the agent.
+//
+// It forks the trainer, owns its output, passes messages between it and whichever agent is connected, and holds
+// what an absent agent must not miss (kept_messages.h). How the trainer ended is on disk before anyone is told.
+// It lives until an agent has taken that record over (`release`), or, with no agent about, until the record is
+// on disk and no checkpoint commit waits to be handed on. If the shim itself is killed, the kernel kills the
+// trainer, so a trainer without a shim does not exist.
+//
+// One thread, one poll loop, nothing that blocks but writes to local files.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "common/base/unique_fd.h"
+#include "worker/contract/line_link.h"
+#include "worker/contract/messages.h"
+#include "worker/contract/shim_config.h"
+#include "worker/shim/kept_messages.h"
+#include "worker/shim/log_file.h"
+#include "worker/shim/trainer_process.h"
+
+namespace llmctl::shim {
+
+class Shim {
+ public:
+  // `listener` is a listening socket, `signals` a signalfd of SIGCHLD and SIGTERM. Works in the current folder.
+  Shim(contract::ShimConfig config, UniqueFd listener, UniqueFd signals);
+
+  // From the start of the trainer to the end of the shim.
+  void Run();
+
+ private:
+  void Start();
+  void PollOnce();
+  int PollTimeout(int64_t now) const;
+  void ActOnDeadlines(int64_t now);
+
+  void AcceptAgent();
+  void ReadAgent();
+  void HandleAgent(const contract::Message& message);
+  void SendToAgent(const contract::Message& message);
+  void DropAgent();
+
+  void ReadTrainer();
+  void HandleTrainer(const contract::Message& message);
+  void SendToTrainer(const contract::Message& message);
+
+  void ReadSignals();
+  // True while there may be more to read.
+  bool CopyOutput(UniqueFd& pipe, LogFile& log);
+  void KillTrainer(double grace_seconds);
+  void EndTrainer(int wait_status);
+  void RecordExit(contract::Exited exited);
+  void PersistExit();
+
+  const contract::ShimConfig config_;
+  UniqueFd listener_;
+  UniqueFd signals_;
+  LogFile output_log_;
+  LogFile error_log_;
+
+  std::optional<TrainerProcess> trainer_;  // while it lives
+  std::unique_ptr<contract::LineLink> trainer_link_;
+  std::unique_ptr<contract::LineLink> agent_;
+  KeptMessages kept_;
+  bool progress_skipped_ = false;  // the agent was too slow for the newest progress
+
+  bool stopped_ = false;   // we have begun to stop the trainer
+  bool orphaned_ = false;  // because no agent was there for too long
+  std::optional<contract::Exited> exited_;
+  bool exit_persisted_ = false;
+  bool released_ = false;
+
+  // Monotonic milliseconds.
+  int64_t agent_absent_since_ = 0;
+  std::optional<int64_t> sigkill_at_;
+  int64_t persist_again_at_ = 0;
+};
+
+}  // namespace llmctl::shim
