@@ -57,3 +57,5 @@ llm_layer(simulator
   DEPS coordinator/core coordinator/placement coordinator/model coordinator/store coordinator/runtime
        worker/agent/core worker/contract common/base
   EXTERNAL cli11 sqlite)
+
+llm_layer(bench DEPS worker/engine common/layout common/base EXTERNAL torch cli11 json)

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 
 #include <ATen/core/Tensor.h>
 
@@ -25,7 +26,6 @@ class Matrix {
   Matrix(double* data, int64_t rows, int64_t columns);
 
   Matrix Transposed() const { return Matrix(tensor_.t()); }
-  Matrix Columns(int64_t begin, int64_t count) const { return Matrix(tensor_.narrow(1, begin, count)); }
 
   const at::Tensor& tensor() const { return tensor_; }
 

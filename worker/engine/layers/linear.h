@@ -2,8 +2,9 @@
 //
 // Weight [out, in] and its gradient lie in the flat vectors and may cover several logical parameters that are
 // adjacent there (q, k, v). Buffers are fixed at construction; Bind makes the views for a number of rows.
-// With bf16 operands the weight gradient of a micro-batch is a bf16 product that is added to the fp32 main
-// gradient, chunk by chunk so that the bf16 chunk is still in cache when it is added.
+// With bf16 operands the weight gradient of a micro-batch is a bf16 product that is then added to the fp32 main
+// gradient. It is one product: a view of some columns of d_y would be copied by the GEMM, which costs more than
+// keeping a part in cache saves.
 #pragma once
 
 #include <cstdint>
@@ -46,22 +47,11 @@ class Linear {
   void BackwardWeight(GradSink* sink) const;
 
  private:
-  // Some rows of the weight gradient.
-  struct Chunk {
-    kernels::Matrix d_y_transposed;
-    kernels::Matrix product;
-    int64_t begin;
-    int64_t count;  // elements
-  };
-
-  void BindGradient(const kernels::Matrix& d_y);
-
   const kernels::KernelTable<A>* kernels_;
   Weights weights_;
   Activations activations_;
   kernels::Matrix weight_, weight_transposed_;
-  kernels::Matrix x_, y_, d_x_, d_y_;
-  std::vector<Chunk> chunks_;
+  kernels::Matrix x_, y_, d_x_, d_y_, d_y_transposed_, product_;
 };
 
 extern template class Linear<float>;
