@@ -36,13 +36,14 @@ std::string Environment(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-// OpenMP and c10d read these while the process loads, before main could set them: hence a second start.
-//   OMP_WAIT_POLICY       spinning threads make two slower than one on a busy machine
-//   TORCH_FR_BUFFER_SIZE  c10d's own recorder of collectives; ours is comm/ring.h
-void StartAgainWithEnvironment(char** argv) {
-  if (!Environment("OMP_WAIT_POLICY").empty() && !Environment("TORCH_FR_BUFFER_SIZE").empty()) return;
-  setenv("OMP_WAIT_POLICY", "passive", /*overwrite=*/0);
+// What libraries take from the environment. Before any thread starts.
+void SetEnvironment(char** argv) {
+  // c10d's own recorder of collectives; ours is comm/ring.h.
   setenv("TORCH_FR_BUFFER_SIZE", "0", /*overwrite=*/0);
+  // Spinning threads make two slower than one on a busy machine. OpenMP has read its environment by now, hence a
+  // second start; an agent sets this, so that it is rare.
+  if (!Environment("OMP_WAIT_POLICY").empty()) return;
+  setenv("OMP_WAIT_POLICY", "passive", /*overwrite=*/0);
   execv("/proc/self/exe", argv);
   // Where /proc is missing the process is slower, not wrong.
 }
@@ -112,11 +113,11 @@ int RunTrain(const TrainOptions& options) {
 }
 
 int RunGenerate(const GenerateOptions& options) {
-  PrintLine(stdout, options.prompt);
   auto print = [](absl::string_view text) {
     std::fwrite(text.data(), 1, text.size(), stdout);
     std::fflush(stdout);
   };
+  print(options.prompt);
   return Conclude(CatchExceptions([&]() -> absl::StatusOr<contract::ExitCode> {
                     LLM_RETURN_IF_ERROR(Generate(options, print));
                     print("\n");
@@ -126,7 +127,7 @@ int RunGenerate(const GenerateOptions& options) {
 }
 
 int Main(int argc, char** argv) {
-  StartAgainWithEnvironment(argv);
+  SetEnvironment(argv);
   absl::StatusOr<engine::kernels::Isa> isa = engine::kernels::ParseIsa(Environment("LLM_ISA"));
   if (!isa.ok()) return Conclude(isa.status(), nullptr);
 

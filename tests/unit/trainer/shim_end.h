@@ -20,14 +20,17 @@ class ShimEnd {
  public:
   ShimEnd() {
     std::array<int, 2> pair = {-1, -1};
-    EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, pair.data()), 0);
+    EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair.data()), 0);
     fd_ = pair[0];
     trainer_fd_ = pair[1];
   }
   ~ShimEnd() { Close(); }
 
-  // To be taken over by a ShimLink.
+  // To be taken over by a ShimLink, or handed to a process.
   int trainer_fd() const { return trainer_fd_; }
+
+  // In the process that keeps only this end.
+  void CloseTrainerEnd() { close(std::exchange(trainer_fd_, -1)); }
 
   void Close() {
     if (fd_ >= 0) close(std::exchange(fd_, -1));
