@@ -1,0 +1,86 @@
+// The verbs of llmctl: what each can be told, and the function that does it (a file per verb).
+//
+// A verb prints its result to session.out and returns how llmctl ends; an error status is explained by main.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+
+#include "client/command/exit_code.h"
+#include "client/command/session.h"
+
+namespace llmctl::client {
+
+struct SubmitOptions {
+  std::string file;  // "-" is standard input
+  bool follow = false;
+  bool dry_run = false;
+  std::string idempotency_key;  // empty: a random one
+  std::string name;             // instead of metadata.name
+};
+absl::StatusOr<ExitCode> Submit(const SubmitOptions& options, Session& session);
+
+absl::StatusOr<ExitCode> Validate(const std::vector<std::string>& files, Session& session);
+
+struct ListOptions {
+  std::string project;
+  std::vector<std::string> phases;
+  std::vector<std::string> labels;  // name=value
+  int limit = 100;
+};
+absl::StatusOr<ExitCode> List(const ListOptions& options, Session& session);
+
+// `job` is an id ("j-17") or the name of the newest job so called, here and below.
+absl::StatusOr<ExitCode> Get(const std::string& job, Session& session);
+absl::StatusOr<ExitCode> Follow(const std::string& job, Session& session);
+absl::StatusOr<ExitCode> Wait(const std::string& job, absl::Duration timeout, Session& session);
+
+struct LogsOptions {
+  std::string job;
+  int rank = 0;
+  int64_t attempt = 0;  // 0: the newest
+  bool follow = false;
+  bool error_stream = false;
+};
+absl::StatusOr<ExitCode> Logs(const LogsOptions& options, Session& session);
+
+absl::StatusOr<ExitCode> Cancel(const std::string& job, const std::string& reason, Session& session);
+absl::StatusOr<ExitCode> Suspend(const std::string& job, Session& session);
+absl::StatusOr<ExitCode> Resume(const std::string& job, Session& session);
+absl::StatusOr<ExitCode> Delete(const std::string& job, Session& session);
+absl::StatusOr<ExitCode> Events(const std::string& job, Session& session);
+absl::StatusOr<ExitCode> Checkpoints(const std::string& job, Session& session);
+absl::StatusOr<ExitCode> Nodes(Session& session);
+
+struct GenerateOptions {
+  std::string job;
+  // Handed to `llm-trainer generate` as they are; empty: its default.
+  std::string prompt;
+  std::string tokens;
+  std::string temperature;
+  std::string seed;
+};
+// Becomes llm-trainer; returns only if that is not possible.
+absl::StatusOr<ExitCode> Generate(const GenerateOptions& options, Session& session);
+
+// Becomes llm-data with these arguments; returns only if that is not possible.
+absl::StatusOr<ExitCode> Data(const std::vector<std::string>& arguments);
+
+struct LocalOptions {
+  std::string directory = ".llmctl";
+  int workers = 2;
+  int devices_per_worker = 1;
+  absl::Duration lease = absl::Seconds(2);
+  bool foreground = false;
+  bool keep_jobs = false;
+  bool yes = false;  // asks nothing
+};
+absl::StatusOr<ExitCode> LocalUp(const LocalOptions& options, Session& session);
+absl::StatusOr<ExitCode> LocalDown(const LocalOptions& options, Session& session);
+absl::StatusOr<ExitCode> LocalStatus(const LocalOptions& options, Session& session);
+
+}  // namespace llmctl::client
