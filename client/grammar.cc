@@ -59,7 +59,7 @@ struct Parsed {
 void AddDuration(CLI::App& app, const std::string& name, absl::Duration& target, const std::string& help) {
   auto set = [&target](const std::string& text) { target = *spec::ParseDuration(text); };
   auto check = [](const std::string& text) { return std::string(spec::ParseDuration(text).status().message()); };
-  app.add_option_function<std::string>(name, set, help)->check(CLI::Validator(check, "DURATION"))->type_name("");
+  app.add_option_function<std::string>(name, set, help)->check(CLI::Validator(check, ""))->type_name("DURATION");
 }
 
 // A whole number, not negative.

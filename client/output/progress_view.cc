@@ -97,8 +97,8 @@ std::string ProgressText(const v1::Job& job) {
                                     FormatLoss(progress.loss()));
   if (progress.validation_step() > 0) absl::StrAppend(&out, "  val ", FormatLoss(progress.validation_loss()));
   absl::StrAppend(&out, "  ", HumanCount(progress.tokens_per_second()), " tok/s");
-  bool unfinished = progress.step() < progress.steps() && std::isfinite(progress.eta_seconds());
-  if (unfinished) absl::StrAppend(&out, "  ETA ", HumanDuration(absl::Seconds(progress.eta_seconds())));
+  bool estimated = std::isfinite(progress.eta_seconds()) && progress.eta_seconds() > 0;
+  if (estimated) absl::StrAppend(&out, "  ETA ", HumanDuration(absl::Seconds(progress.eta_seconds())));
   return out;
 }
 

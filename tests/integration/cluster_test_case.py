@@ -42,6 +42,6 @@ class ClusterTestCase(unittest.TestCase):
         cluster.wait_until(f"job {job.name} has done step {step}", lambda: job.last_step() >= step, JOB_SECONDS)
 
 
-SUCCEEDED, FAILED, CANCELLED = "JOB_PHASE_SUCCEEDED", "JOB_PHASE_FAILED", "JOB_PHASE_CANCELLED"
-SUSPENDED, RUNNING = "JOB_PHASE_SUSPENDED", "JOB_PHASE_RUNNING"
+SUCCEEDED, FAILED, CANCELLED = "succeeded", "failed", "cancelled"
+SUSPENDED, RUNNING = "suspended", "running"
 ENDS = (SUCCEEDED, FAILED, CANCELLED)
