@@ -20,7 +20,7 @@ PACKAGES = (
 )
 # <vector>, <sys/wait.h>, <unistd.h>: no dot, or C and Linux.
 STANDARD = re.compile(
-    r"[a-z_]+$|(sys|linux|netinet|arpa|net|bits|asm)/[\w/]+\.h$|(fcntl|unistd|signal|poll|pthread|sched|dirent|netdb"
+    r"[a-z_]+$|(sys|linux|netinet|arpa|net|bits|asm)/[\w/]+\.h$|(fcntl|glob|unistd|signal|poll|pthread|sched|dirent|netdb"
     r"|ifaddrs|termios|pwd|grp|errno|time|spawn|getopt|syslog|stdio|stdlib|string|limits|malloc|immintrin|omp|endian"
     r"|elf|link|execinfo|ucontext|math|stdint|glob|fnmatch|ftw|sysexits|cpuid|inttypes|mqueue|semaphore)\.h$")
 GENERATED = re.compile(r"llmctl/v\d+/\w+(\.grpc)?\.pb\.h$")
