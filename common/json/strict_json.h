@@ -59,7 +59,7 @@ class ObjectReader {
   std::vector<int64_t> Integers(const char* key, int64_t min);
   std::map<std::string, std::string> Strings(const char* key);
   ObjectReader Object(const char* key);
-  std::vector<ObjectReader> Objects(const char* key);         // an array of objects
+  std::vector<ObjectReader> Objects(const char* key);              // an array of objects
   std::map<std::string, ObjectReader> ObjectMap(const char* key);  // an object of objects
   const nlohmann::json& Raw(const char* key);
 

@@ -144,8 +144,8 @@ int RunDecode(const std::string& name) {
   for (absl::string_view word : absl::StrSplit(input, absl::ByAnyChar(" \t\r\n,"), absl::SkipEmpty())) {
     int32_t token = 0;
     if (!absl::SimpleAtoi(word, &token) || token < 0 || token >= (*tokenizer)->vocabulary_size()) {
-      return Report(absl::InvalidArgumentError(absl::StrCat("decode: \"", word, "\" is no token id from 0 to ",
-                                                            (*tokenizer)->vocabulary_size() - 1)));
+      return Report(absl::InvalidArgumentError(
+          absl::StrCat("decode: \"", word, "\" is no token id from 0 to ", (*tokenizer)->vocabulary_size() - 1)));
     }
     tokens.push_back(token);
   }
@@ -158,12 +158,12 @@ void AddPrepare(CLI::App& app, PrepareOptions& options) {
   prepare->add_option("--input", options.inputs, "files, folders or globs of .txt (a file a document) and .jsonl")
       ->required();
   prepare->add_option("--output", options.output, "folder for the dataset")->required();
-  prepare->add_option("--text-field", options.text_field, "field of a .jsonl object with the text")->capture_default_str();
+  prepare->add_option("--text-field", options.text_field, "field of a .jsonl object with the text")
+      ->capture_default_str();
   prepare->add_option("--tokenizer", options.tokenizer, "tokenizer: byte")->capture_default_str();
   prepare->add_option("--validation-fraction", options.validation_fraction, "share of documents kept for validation")
       ->capture_default_str();
-  prepare
-      ->add_option("--invalid-utf8", options.invalid_utf8, "what to do with text that is not UTF-8: replace, reject")
+  prepare->add_option("--invalid-utf8", options.invalid_utf8, "what to do with text that is not UTF-8: replace, reject")
       ->transform(CLI::CheckedTransformer(std::map<std::string, InvalidUtf8Policy>{
           {"replace", InvalidUtf8Policy::kReplace}, {"reject", InvalidUtf8Policy::kReject}}));
   prepare->add_option("--threads", options.threads, "threads that parse and normalise (default: one a core)");

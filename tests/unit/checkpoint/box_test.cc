@@ -21,10 +21,9 @@ TEST(SliceName, RoundTrips) {
 }
 
 TEST(SliceName, RefusesWhatIsNotTheOneSpelling) {
-  for (const char* name :
-       {"a", "@0:1", "a@0", "a@0:1,", "a@,0:1", "a@0:1:2", "a@1:1", "a@2:1", "a@-1:1", "a@+0:1", "a@00:1", "a@0:01",
-        "a@ 0:1", "a@0:x", "a@0:99999999999999999999", "a@0:999999999999999999,0:999999999999999999",
-        "a@0:1,0:1,0:1,0:1,0:1,0:1,0:1,0:1,0:1"}) {
+  for (const char* name : {"a", "@0:1", "a@0", "a@0:1,", "a@,0:1", "a@0:1:2", "a@1:1", "a@2:1", "a@-1:1", "a@+0:1",
+                           "a@00:1", "a@0:01", "a@ 0:1", "a@0:x", "a@0:99999999999999999999",
+                           "a@0:999999999999999999,0:999999999999999999", "a@0:1,0:1,0:1,0:1,0:1,0:1,0:1,0:1,0:1"}) {
     EXPECT_FALSE(ParseSliceName(name).ok()) << name;
   }
 }
@@ -58,8 +57,8 @@ TEST(CopyCommon, AssemblesAThreeDimensionalBoxFromPieces) {
       (half == 0 ? piece[d].end : piece[d].begin) = 2;
       std::vector<int32_t> part(BoxElements(piece));
       CopyCommon({all, reinterpret_cast<const char*>(whole.data())}, {piece, reinterpret_cast<char*>(part.data())}, 4);
-      copied +=
-          CopyCommon({piece, reinterpret_cast<const char*>(part.data())}, {all, reinterpret_cast<char*>(rebuilt.data())}, 4);
+      copied += CopyCommon({piece, reinterpret_cast<const char*>(part.data())},
+                           {all, reinterpret_cast<char*>(rebuilt.data())}, 4);
     }
     EXPECT_EQ(copied, 60);
     EXPECT_EQ(rebuilt, whole) << "cut along dimension " << d;

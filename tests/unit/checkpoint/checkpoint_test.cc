@@ -121,8 +121,9 @@ TEST(Checkpoint, DamageIsReportedWithFileTensorExpectedAndFound) {
 
   EXPECT_THAT(message, HasSubstr(state.saved.path));
   EXPECT_THAT(message, HasSubstr("file a.safetensors: tensor bias@0:6 has checksum"));
-  EXPECT_THAT(message, HasSubstr("expected " + (*DecodeManifest(*ReadFile(state.FilePath("manifest.json"))))
-                                                   .tensors.at("bias@0:6").checksum));
+  EXPECT_THAT(message,
+              HasSubstr("expected " +
+                        (*DecodeManifest(*ReadFile(state.FilePath("manifest.json")))).tensors.at("bias@0:6").checksum));
 }
 
 TEST(Checkpoint, ANewManifestOverOldFilesIsRefusedByItsDigest) {

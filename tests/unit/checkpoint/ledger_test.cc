@@ -44,8 +44,10 @@ TEST(Ledger, CheckFindsWhatWouldLoseOrRepeatSamples) {
   auto problem = [](std::vector<LedgerSegment> segments) { return std::string(Ledger::Check(segments).message()); };
 
   EXPECT_THAT(problem({{"s", 1, 7, 1, {}}}), HasSubstr("ledger segment 0: starts at sample 1, expected 0"));
-  EXPECT_THAT(problem({{"s", 0, 7, 1, {}}, {"s", 9, 15, 2, {}}}), HasSubstr("segment 1: starts at sample 9, expected 8"));
-  EXPECT_THAT(problem({{"s", 0, 7, 1, {}}, {"s", 7, 15, 2, {}}}), HasSubstr("segment 1: starts at sample 7, expected 8"));
+  EXPECT_THAT(problem({{"s", 0, 7, 1, {}}, {"s", 9, 15, 2, {}}}),
+              HasSubstr("segment 1: starts at sample 9, expected 8"));
+  EXPECT_THAT(problem({{"s", 0, 7, 1, {}}, {"s", 7, 15, 2, {}}}),
+              HasSubstr("segment 1: starts at sample 7, expected 8"));
   EXPECT_THAT(problem({{"s", 0, 7, 2, {}}, {"s", 8, 15, 1, {}}}), HasSubstr("generation 1 follows generation 2"));
   EXPECT_THAT(problem({{"s", 0, -1, 1, {}}}), HasSubstr("before its start"));
   EXPECT_THAT(problem({{"s", 0, 7, 1, {{5, 8}}}}), HasSubstr("skip [5, 8]"));

@@ -54,7 +54,8 @@ TEST(CheckpointManifest, EveryFieldIsRequired) {
 }
 
 TEST(CheckpointManifest, RefusesWhatContradictsItself) {
-  EXPECT_THAT(RefusalAfter([](auto& json) { json["consumed_samples"] = 161; }), HasSubstr("the ledger ends before sample 160"));
+  EXPECT_THAT(RefusalAfter([](auto& json) { json["consumed_samples"] = 161; }),
+              HasSubstr("the ledger ends before sample 160"));
   EXPECT_THAT(RefusalAfter([](auto& json) { json["ledger"][1]["first_sample"] = 81; }), HasSubstr("expected 80"));
   EXPECT_THAT(RefusalAfter([](auto& json) { json["tensors"]["w@0:2"]["file"] = "other.safetensors"; }),
               HasSubstr("is not in \"files\""));
@@ -62,15 +63,19 @@ TEST(CheckpointManifest, RefusesWhatContradictsItself) {
 
 TEST(CheckpointManifest, RefusesNamesThatLeadOutOfItsDirectory) {
   for (const char* name : {"../x.safetensors", "/etc/x.safetensors", ".safetensors", ".x.safetensors", "x.bin", ""}) {
-    EXPECT_THAT(RefusalAfter([&](auto& json) { json["files"][name] = {{"bytes", 1}, {"checksum", ""}}; }),
-                HasSubstr("is no name of a tensor file")) << name;
+    EXPECT_THAT(RefusalAfter([&](auto& json) {
+                  json["files"][name] = {{"bytes", 1}, {"checksum", ""}};
+                }),
+                HasSubstr("is no name of a tensor file"))
+        << name;
   }
 }
 
 TEST(CheckpointManifest, RefusesAnotherVersionAndUnknownFields) {
   EXPECT_THAT(RefusalAfter([](auto& json) { json["version"] = 2; }), HasSubstr("manifest.json.version"));
   EXPECT_THAT(RefusalAfter([](auto& json) { json["surprise"] = 2; }), HasSubstr("unknown field \"surprise\""));
-  EXPECT_THAT(RefusalAfter([](auto& json) { json["tensors"]["w"] = json["tensors"]["w@0:2"]; }), HasSubstr("slice name"));
+  EXPECT_THAT(RefusalAfter([](auto& json) { json["tensors"]["w"] = json["tensors"]["w@0:2"]; }),
+              HasSubstr("slice name"));
 }
 
 }  // namespace

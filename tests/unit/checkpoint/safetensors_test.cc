@@ -30,18 +30,25 @@ std::string Refusal(const std::string& header, size_t data_bytes) {
 
 TEST(SafetensorsHeader, AcceptsWhatTheFormatAllows) {
   EXPECT_EQ(Refusal(R"({})", 0), "");
-  EXPECT_EQ(Refusal(R"({"__metadata__": {"a": "b"}, "x": {"dtype": "BF16", "shape": [], "data_offsets": [0, 2]}}   )", 2), "");
+  EXPECT_EQ(
+      Refusal(R"({"__metadata__": {"a": "b"}, "x": {"dtype": "BF16", "shape": [], "data_offsets": [0, 2]}}   )", 2),
+      "");
   EXPECT_EQ(Refusal(R"({"y": {"dtype": "U8", "shape": [2], "data_offsets": [4, 6]},
-                        "x": {"dtype": "F32", "shape": [1, 1], "data_offsets": [0, 4]}})", 6), "");
+                        "x": {"dtype": "F32", "shape": [1, 1], "data_offsets": [0, 4]}})",
+                    6),
+            "");
   EXPECT_EQ(Refusal(R"({"x": {"dtype": "F32", "shape": [0, 7], "data_offsets": [0, 0]}})", 0), "");
 }
 
 TEST(SafetensorsHeader, RefusesOffsetsThatDoNotTileTheData) {
-  EXPECT_THAT(Refusal(R"({"x": {"dtype": "U8", "shape": [2], "data_offsets": [0, 2]}})", 3), HasSubstr("end at byte 2"));
+  EXPECT_THAT(Refusal(R"({"x": {"dtype": "U8", "shape": [2], "data_offsets": [0, 2]}})", 3),
+              HasSubstr("end at byte 2"));
   EXPECT_THAT(Refusal(R"({"x": {"dtype": "U8", "shape": [4], "data_offsets": [0, 4]}})", 3), HasSubstr("has only 3"));
   EXPECT_THAT(Refusal(R"({"x": {"dtype": "U8", "shape": [2], "data_offsets": [1, 3]}})", 3), HasSubstr("gap"));
   EXPECT_THAT(Refusal(R"({"x": {"dtype": "U8", "shape": [2], "data_offsets": [0, 2]},
-                          "y": {"dtype": "U8", "shape": [2], "data_offsets": [1, 3]}})", 3), HasSubstr("overlaps"));
+                          "y": {"dtype": "U8", "shape": [2], "data_offsets": [1, 3]}})",
+                      3),
+              HasSubstr("overlaps"));
 }
 
 TEST(SafetensorsHeader, RefusesFieldsThatContradictEachOther) {
@@ -58,7 +65,9 @@ TEST(SafetensorsHeader, RefusesFieldsThatContradictEachOther) {
   EXPECT_THAT(Refusal(R"({"x": {"dtype": "U8", "shape": [1], "data_offsets": [0, 1], "more": 1}})", 1),
               HasSubstr("unknown field"));
   EXPECT_THAT(Refusal(R"({"x": {"dtype": "U8", "shape": [1], "data_offsets": [0, 1]},
-                          "x": {"dtype": "U8", "shape": [1], "data_offsets": [0, 1]}})", 1), HasSubstr("occurs twice"));
+                          "x": {"dtype": "U8", "shape": [1], "data_offsets": [0, 1]}})",
+                      1),
+              HasSubstr("occurs twice"));
   EXPECT_THAT(Refusal(R"({"__metadata__": {"a": 1}})", 0), HasSubstr("__metadata__"));
   EXPECT_THAT(Refusal(R"({"x": 5})", 0), HasSubstr("expected an object"));
   EXPECT_THAT(Refusal(R"([])", 0), HasSubstr("'{'"));
@@ -99,8 +108,9 @@ TEST(Safetensors, ReadsBackWhatItWrote) {
   for (size_t i = 0; i < big.size(); ++i) big[i] = static_cast<float>(i);
   double scalar = 0.1;
   std::string path = folder / "a.safetensors";
-  ASSERT_TRUE(WriteSafetensors(path, {{"big", DataType::kF32, {3, 1 << 20}, big.data()},
-                                      {"scalar", DataType::kF64, {}, &scalar}}).ok());
+  ASSERT_TRUE(WriteSafetensors(
+                  path, {{"big", DataType::kF32, {3, 1 << 20}, big.data()}, {"scalar", DataType::kF64, {}, &scalar}})
+                  .ok());
 
   auto reader = SafetensorsReader::Open(path);
 

@@ -111,9 +111,13 @@ TEST_F(ChunkReaderTest, ATextFileIsOneChunkUpToTheLimit) {
 }
 
 TEST_F(ChunkReaderTest, ByteOrderMarksAreTakenOffOrRefused) {
-  AddFile("a.jsonl", "\xEF\xBB\xBF" "1\n");
+  AddFile("a.jsonl",
+          "\xEF\xBB\xBF"
+          "1\n");
   AddFile("empty.jsonl", "");
-  AddFile("b.jsonl", std::string("\xFF\xFE" "1\0\n\0", 6));
+  AddFile("b.jsonl", std::string("\xFF\xFE"
+                                 "1\0\n\0",
+                                 6));
   AddFile("c.txt", "text");
 
   std::vector<Chunk> chunks = ReadAll({});

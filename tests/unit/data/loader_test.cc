@@ -127,7 +127,8 @@ TEST_F(LoaderTest, RefusesASplitTooShortAndABatchTooSmall) {
   EXPECT_THAT(std::string(Loader::Create(*reader_, options).status().message()), HasSubstr("shorten sequence_length"));
   options = options_;
   options.world_size = 9;
-  EXPECT_THAT(std::string(Loader::Create(*reader_, options).status().message()), HasSubstr("every rank needs a sample"));
+  EXPECT_THAT(std::string(Loader::Create(*reader_, options).status().message()),
+              HasSubstr("every rank needs a sample"));
 }
 
 }  // namespace

@@ -51,7 +51,8 @@ TEST(DatasetManifest, RefusesWhatItDoesNotUnderstand) {
   EXPECT_THAT(with("260", "\"260\""), HasSubstr("m.vocabulary_size"));
   EXPECT_THAT(with("\"source\"", "\"sauce\""), HasSubstr("m.source: is missing"));
   EXPECT_THAT(with("\"splits\": []", R"("splits": [{"name": "../x", "documents": 1, "tokens": 1, "bin_checksum": "",
-    "idx_checksum": ""}])"), HasSubstr("m.splits[0].name"));
+    "idx_checksum": ""}])"),
+              HasSubstr("m.splits[0].name"));
 }
 
 }  // namespace

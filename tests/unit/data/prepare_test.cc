@@ -18,13 +18,15 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-const char* const kOutputs[] = {"manifest.json", "train.bin", "train.idx", "validation.bin", "validation.idx", "rejects.jsonl"};
+const char* const kOutputs[] = {"manifest.json",  "train.bin",      "train.idx",
+                                "validation.bin", "validation.idx", "rejects.jsonl"};
 
 // A corpus of several chunks with duplicates and faults spread over it.
 std::string DirtyCorpus(int lines) {
   std::string corpus;
   for (int i = 0; i < lines; ++i) {
-    corpus += JsonLine("document " + std::to_string(i * 7919 % (lines - lines / 10)) + std::string(400, 'a' + i % 26) + " e\xcc\x81");
+    corpus += JsonLine("document " + std::to_string(i * 7919 % (lines - lines / 10)) + std::string(400, 'a' + i % 26) +
+                       " e\xcc\x81");
     if (i % 50 == 0) corpus += "{\"text\": \"caf\xe9 " + std::to_string(i) + "\"}\n";
     if (i % 70 == 0) corpus += "{\"text\": \n";
     if (i % 90 == 0) corpus += "\n";
@@ -163,7 +165,8 @@ TEST(Prepare, SaysAllThatIsWrongWithItsOptions) {
 
   std::string message(Prepare(options, [](const PrepareProgress&) {}).status().message());
 
-  for (const char* name : {"--input", "--output", "--validation-fraction", "--threads"}) EXPECT_THAT(message, HasSubstr(name));
+  for (const char* name : {"--input", "--output", "--validation-fraction", "--threads"})
+    EXPECT_THAT(message, HasSubstr(name));
 }
 
 TEST(VerifyDataset, FindsADamagedByteInEveryFile) {

@@ -26,8 +26,9 @@ TEST(Shards, FilesAreMegatronsByteForByte) {
 
   SplitInfo info = WriteSplit(folder.path(), "train", 260, {{1, 2, 256}, {259}, {3, 256}});
 
-  std::string idx = std::string("MMIDIDX\0\0", 9) + Bytes<uint64_t>({1}) + Bytes<uint8_t>({8}) + Bytes<uint64_t>({3, 4}) +
-                    Bytes<int32_t>({3, 1, 2}) + Bytes<int64_t>({0, 6, 8}) + Bytes<int64_t>({0, 1, 2, 3});
+  std::string idx = std::string("MMIDIDX\0\0", 9) + Bytes<uint64_t>({1}) + Bytes<uint8_t>({8}) +
+                    Bytes<uint64_t>({3, 4}) + Bytes<int32_t>({3, 1, 2}) + Bytes<int64_t>({0, 6, 8}) +
+                    Bytes<int64_t>({0, 1, 2, 3});
   std::string bin = Bytes<uint16_t>({1, 2, 256, 259, 3, 256});
   EXPECT_EQ(*ReadFile(folder / "train.idx"), idx);
   EXPECT_EQ(*ReadFile(folder / "train.bin"), bin);
@@ -104,7 +105,8 @@ TEST(Shards, FilesOfAnotherDatasetAreRefused) {
   DatasetManifest manifest = WriteDataset(folder.path(), 260, {{1, 2, 256}, {259}});
   WriteSplit(folder.path(), "train", 260, {{1, 2}});
 
-  EXPECT_THAT(std::string(ShardReader::Open(folder.path(), "train").status().message()), HasSubstr("not of one dataset"));
+  EXPECT_THAT(std::string(ShardReader::Open(folder.path(), "train").status().message()),
+              HasSubstr("not of one dataset"));
   EXPECT_TRUE(absl::IsInvalidArgument(ShardReader::Open(folder.path(), "test").status()));
 }
 

@@ -27,16 +27,17 @@ TEST(ReplaceInvalidUtf8, LeavesValidTextAlone) {
 
 TEST(ReplaceInvalidUtf8, ReplacesEachMaximalPartOnce) {
   EXPECT_EQ(Replaced("caf\xe9!", 1), "caf\uFFFD!");
-  EXPECT_EQ(Replaced("\xe2\x82", 1), "\uFFFD");               // cut short
+  EXPECT_EQ(Replaced("\xe2\x82", 1), "\uFFFD");  // cut short
   EXPECT_EQ(Replaced("\xe2\x82X", 1), "\uFFFDX");
   EXPECT_EQ(Replaced("\xf0\x9f\x99", 1), "\uFFFD");
-  EXPECT_EQ(Replaced("\xc0\xaf", 2), "\uFFFD\uFFFD");          // overlong
+  EXPECT_EQ(Replaced("\xc0\xaf", 2), "\uFFFD\uFFFD");  // overlong
   EXPECT_EQ(Replaced("\xe0\x80\x80", 3), "\uFFFD\uFFFD\uFFFD");
-  EXPECT_EQ(Replaced("\xed\xa0\xbd", 3), "\uFFFD\uFFFD\uFFFD");  // a surrogate
+  EXPECT_EQ(Replaced("\xed\xa0\xbd", 3), "\uFFFD\uFFFD\uFFFD");            // a surrogate
   EXPECT_EQ(Replaced("\xf4\x90\x80\x80", 4), "\uFFFD\uFFFD\uFFFD\uFFFD");  // beyond U+10FFFF
   EXPECT_EQ(Replaced("\xff\x80", 2), "\uFFFD\uFFFD");
   // The example of the Unicode standard, section 3.9.
-  EXPECT_EQ(Replaced("\x61\xF1\x80\x80\xE1\x80\xC2\x62\x80\x63\x80\xBF\x64", 6), "a\uFFFD\uFFFD\uFFFDb\uFFFDc\uFFFD\uFFFDd");
+  EXPECT_EQ(Replaced("\x61\xF1\x80\x80\xE1\x80\xC2\x62\x80\x63\x80\xBF\x64", 6),
+            "a\uFFFD\uFFFD\uFFFDb\uFFFDc\uFFFD\uFFFDd");
 }
 
 TEST(FindInvalidUtf8, GivesTheFirstBadByte) {
@@ -49,12 +50,12 @@ TEST(NormalizeText, DropsControlCharactersButKeepsTabAndNewline) {
   EXPECT_EQ(Normalized("x\xc2\x85y\xc2\x9fz\xc2\xa0!"), "xyz\xc2\xa0!");  // C1 goes, the no-break space stays
 }
 
-TEST(NormalizeText, MakesEveryLineEndALineFeed) {
-  EXPECT_EQ(Normalized("a\r\nb\rc\n\rd\r"), "a\nb\nc\n\nd\n");
-}
+TEST(NormalizeText, MakesEveryLineEndALineFeed) { EXPECT_EQ(Normalized("a\r\nb\rc\n\rd\r"), "a\nb\nc\n\nd\n"); }
 
 TEST(NormalizeText, ComposesAndCountsWhatItDid) {
-  std::string text = "\xEF\xBB\xBF" "e\xcc\x81\r\n\x01";
+  std::string text =
+      "\xEF\xBB\xBF"
+      "e\xcc\x81\r\n\x01";
   Repairs repairs;
 
   NormalizeText(text, repairs);
@@ -67,7 +68,8 @@ TEST(NormalizeText, ComposesAndCountsWhatItDid) {
 }
 
 TEST(NormalizeText, IsIdempotent) {
-  for (const char* text : {"e\xcc\x81\r\r\n", "\xEF\xBB\xBFx\ry", "\xea\xb0\x80\xe1\x86\xa8", "\xe2\x84\xab\xe1\xba\x9b\xcc\xa3"}) {
+  for (const char* text :
+       {"e\xcc\x81\r\r\n", "\xEF\xBB\xBFx\ry", "\xea\xb0\x80\xe1\x86\xa8", "\xe2\x84\xab\xe1\xba\x9b\xcc\xa3"}) {
     std::string once = Normalized(text);
     EXPECT_NE(once, text);
     EXPECT_EQ(Normalized(once), once);

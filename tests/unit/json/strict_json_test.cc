@@ -35,7 +35,8 @@ TEST(ParseStrictJson, RefusesDeepNesting) {
 TEST(ObjectReader, ReadsEachTypeOfField) {
   nlohmann::json value = *ParseStrictJson(
       R"({"s": "x", "b": true, "n": 1.5, "i": -3, "u": 18446744073709551615, "l": [1, 2], "m": {"k": "v"},
-          "o": {"p": 7}, "a": [{"q": 1}, {"q": 2}]})", "x");
+          "o": {"p": 7}, "a": [{"q": 1}, {"q": 2}]})",
+      "x");
   JsonErrors errors;
   ObjectReader root(value, "x", errors);
 

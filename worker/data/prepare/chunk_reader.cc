@@ -78,7 +78,8 @@ void ChunkReader::Cut(size_t bytes, Chunk& chunk) {
 
 // Passes over a line that is longer than a document may be.
 absl::Status ChunkReader::SkipLine(Chunk& chunk) {
-  chunk.rejects.push_back({place_, Reason::kLineTooLong, absl::StrCat("longer than ", limits_.document_bytes_max, " bytes")});
+  chunk.rejects.push_back(
+      {place_, Reason::kLineTooLong, absl::StrCat("longer than ", limits_.document_bytes_max, " bytes")});
   while (true) {
     size_t newline = buffer_.find('\n');
     bool found = newline != std::string::npos;

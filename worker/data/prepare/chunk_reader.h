@@ -71,7 +71,7 @@ class ChunkReader {
   int fd_ = -1;
   bool at_end_ = true;  // of the current file: the buffer holds the rest
   std::string buffer_;
-  Place place_;         // of the buffer's first byte
+  Place place_;  // of the buffer's first byte
 };
 
 }  // namespace llmctl::data

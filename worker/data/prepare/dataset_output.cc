@@ -51,7 +51,9 @@ absl::Status ClearOutput(const std::string& directory, bool force) {
   return RemoveShards(directory);
 }
 
-bool IsValidation(const ContentHash& hash, double fraction) { return std::ldexp(static_cast<double>(hash.low), -64) < fraction; }
+bool IsValidation(const ContentHash& hash, double fraction) {
+  return std::ldexp(static_cast<double>(hash.low), -64) < fraction;
+}
 
 }  // namespace
 

@@ -1,9 +1,9 @@
 #include "worker/data/prepare/document_stage.h"
 
-#include <xxhash.h>
-
 #include <algorithm>
 #include <utility>
+
+#include <xxhash.h>
 
 #include "absl/strings/ascii.h"
 

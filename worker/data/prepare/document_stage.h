@@ -38,7 +38,7 @@ struct ChunkDocuments {
   std::vector<Document> documents;  // in input order
   std::vector<Reject> rejects;      // in input order
   Repairs repairs;
-  int64_t records = 0;      // lines that are not blank, and text documents
+  int64_t records = 0;  // lines that are not blank, and text documents
   int64_t blank_lines = 0;
   int64_t bytes_read = 0;
 };

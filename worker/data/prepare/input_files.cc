@@ -123,7 +123,8 @@ absl::StatusOr<InputList> ListInputs(const std::vector<std::string>& inputs, con
     }
   }
   if (lister.list().files.empty()) {
-    return absl::NotFoundError(absl::StrCat("no .txt or .jsonl file among the inputs (", lister.list().passed_over.size(),
+    return absl::NotFoundError(absl::StrCat("no .txt or .jsonl file among the inputs (",
+                                            lister.list().passed_over.size(),
                                             " files of other types were passed over)"));
   }
   return std::move(lister.list());

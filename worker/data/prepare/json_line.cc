@@ -1,8 +1,8 @@
 #include "worker/data/prepare/json_line.h"
 
-#include <simdjson.h>
-
 #include <utility>
+
+#include <simdjson.h>
 
 #include "absl/strings/ascii.h"
 
@@ -11,9 +11,7 @@
 namespace llmctl::data {
 namespace {
 
-LineText Refused(Reason reason, absl::string_view detail = "") {
-  return {false, "", reason, std::string(detail)};
-}
+LineText Refused(Reason reason, absl::string_view detail = "") { return {false, "", reason, std::string(detail)}; }
 
 // The value of \uXXXX at `at`, or -1.
 int EscapedUnit(absl::string_view line, size_t at) {

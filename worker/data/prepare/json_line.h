@@ -12,26 +12,26 @@ namespace llmctl::data {
 
 // Why a line or file gave no document. Names are stable: they stand in manifests and reject files.
 enum class Reason {
-  kInvalidUtf8,       // only under the policy to reject
+  kInvalidUtf8,  // only under the policy to reject
   kInvalidJson,
-  kTrailingContent,   // more than one value on a line
+  kTrailingContent,  // more than one value on a line
   kNotAnObject,
   kFieldMissing,
   kFieldRepeated,
   kFieldNull,
   kFieldNotAString,
-  kEmpty,             // no text but white space
+  kEmpty,  // no text but white space
   kLineTooLong,
   kUtf16File,
-  kDuplicate,         // the same text came before
+  kDuplicate,  // the same text came before
 };
 absl::string_view ReasonName(Reason reason);
 
 struct LineText {
   bool ok = false;
-  std::string text;       // valid UTF-8, not yet normalised
+  std::string text;  // valid UTF-8, not yet normalised
   Reason reason = Reason::kInvalidJson;
-  std::string detail;     // what the parser says
+  std::string detail;  // what the parser says
 };
 
 // Keeps its buffers between lines. Not thread-safe.

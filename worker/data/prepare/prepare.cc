@@ -36,39 +36,37 @@ absl::Status Validate(const PrepareOptions& options) {
 }
 
 std::string DroppedText(const std::map<std::string, int64_t>& dropped) {
-  return absl::StrJoin(dropped, ", ", [](std::string* out, const auto& entry) {
-    absl::StrAppend(out, entry.second, " ", entry.first);
-  });
+  return absl::StrJoin(
+      dropped, ", ", [](std::string* out, const auto& entry) { absl::StrAppend(out, entry.second, " ", entry.first); });
 }
 
 // How the dataset was made. No paths, times or threads: the same content gives the same digest anywhere.
 std::string SourceJson(const PrepareOptions& options, const PrepareSummary& summary) {
   const Repairs& repairs = summary.repairs;
-  json source = {
-      {"options",
-       {{"text_field", options.text_field},
-        {"validation_fraction", options.validation_fraction},
-        {"invalid_utf8", options.invalid_utf8 == InvalidUtf8Policy::kReplace ? "replace" : "reject"},
-        {"normalization", "NFC"}}},
-      {"input", {{"files", summary.files}, {"bytes", summary.bytes_read}, {"records", summary.records}}},
-      {"dropped", summary.dropped},
-      {"repairs",
-       {{"invalid_utf8", repairs.invalid_utf8},
-        {"lone_surrogates", repairs.lone_surrogates},
-        {"byte_order_marks", repairs.byte_order_marks},
-        {"control_characters", repairs.control_characters},
-        {"carriage_returns", repairs.carriage_returns},
-        {"normalized_documents", repairs.normalized_documents}}}};
+  json source = {{"options",
+                  {{"text_field", options.text_field},
+                   {"validation_fraction", options.validation_fraction},
+                   {"invalid_utf8", options.invalid_utf8 == InvalidUtf8Policy::kReplace ? "replace" : "reject"},
+                   {"normalization", "NFC"}}},
+                 {"input", {{"files", summary.files}, {"bytes", summary.bytes_read}, {"records", summary.records}}},
+                 {"dropped", summary.dropped},
+                 {"repairs",
+                  {{"invalid_utf8", repairs.invalid_utf8},
+                   {"lone_surrogates", repairs.lone_surrogates},
+                   {"byte_order_marks", repairs.byte_order_marks},
+                   {"control_characters", repairs.control_characters},
+                   {"carriage_returns", repairs.carriage_returns},
+                   {"normalized_documents", repairs.normalized_documents}}}};
   return JsonText(source, /*indented=*/false);
 }
 
 absl::Status CheckNotEmpty(const PrepareSummary& summary) {
   if (summary.manifest.splits[0].documents > 0) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(
-      "no document for training is left of ", summary.records, " records in ", summary.files, " files (",
-      summary.dropped.empty() ? "the files are empty" : DroppedText(summary.dropped), "; ",
-      summary.manifest.splits[1].documents, " went to the validation part)",
-      summary.dropped.empty() ? "" : "; the rejects file says where"));
+  return absl::InvalidArgumentError(
+      absl::StrCat("no document for training is left of ", summary.records, " records in ", summary.files, " files (",
+                   summary.dropped.empty() ? "the files are empty" : DroppedText(summary.dropped), "; ",
+                   summary.manifest.splits[1].documents, " went to the validation part)",
+                   summary.dropped.empty() ? "" : "; the rejects file says where"));
 }
 
 absl::Status RunPipeline(const PrepareOptions& options, const InputList& inputs, DatasetOutput& output,
@@ -79,18 +77,17 @@ absl::Status RunPipeline(const PrepareOptions& options, const InputList& inputs,
     stages.push_back(std::make_unique<DocumentStage>(options.text_field, options.invalid_utf8));
   }
   OrderedPipeline<Chunk, ChunkDocuments> pipeline(options.threads, 2 * options.threads + 2);
-  return pipeline.Run(
-      [&] { return reader.Next(); },
-      [&](int worker, Chunk& chunk) { return stages[worker]->Run(chunk); },
-      [&](ChunkDocuments chunk) {
-        summary.bytes_read += chunk.bytes_read;
-        summary.records += chunk.records;
-        summary.blank_lines += chunk.blank_lines;
-        summary.repairs += chunk.repairs;
-        absl::Status added = output.Add(chunk);
-        report({summary.bytes_read, inputs.bytes, output.documents()});
-        return added;
-      });
+  return pipeline.Run([&] { return reader.Next(); },
+                      [&](int worker, Chunk& chunk) { return stages[worker]->Run(chunk); },
+                      [&](ChunkDocuments chunk) {
+                        summary.bytes_read += chunk.bytes_read;
+                        summary.records += chunk.records;
+                        summary.blank_lines += chunk.blank_lines;
+                        summary.repairs += chunk.repairs;
+                        absl::Status added = output.Add(chunk);
+                        report({summary.bytes_read, inputs.bytes, output.documents()});
+                        return added;
+                      });
 }
 
 }  // namespace

@@ -1,10 +1,10 @@
 #include "worker/data/prepare/text_normalizer.h"
 
+#include <algorithm>
+
 #include <simdjson.h>
 #include <unicode/bytestream.h>
 #include <unicode/normalizer2.h>
-
-#include <algorithm>
 
 #include "absl/strings/match.h"
 
@@ -159,7 +159,8 @@ void NormalizeText(std::string& text, Repairs& repairs) {
 }
 
 bool HasContent(absl::string_view text) {
-  static constexpr absl::string_view kBlanks[] = {" ", "\t", "\n", "\r", "\v", "\f", "\xC2\xA0", "\xE3\x80\x80", kByteOrderMark};
+  static constexpr absl::string_view kBlanks[] = {" ",  "\t",       "\n",           "\r",          "\v",
+                                                  "\f", "\xC2\xA0", "\xE3\x80\x80", kByteOrderMark};
   while (!text.empty()) {
     size_t blank = 0;
     for (absl::string_view candidate : kBlanks) {

@@ -14,8 +14,8 @@
 namespace llmctl::data {
 
 struct Repairs {
-  int64_t invalid_utf8 = 0;          // sequences replaced
-  int64_t lone_surrogates = 0;       // \ud83d without its other half, in JSON
+  int64_t invalid_utf8 = 0;     // sequences replaced
+  int64_t lone_surrogates = 0;  // \ud83d without its other half, in JSON
   int64_t byte_order_marks = 0;
   int64_t control_characters = 0;    // dropped
   int64_t carriage_returns = 0;      // CR LF or CR

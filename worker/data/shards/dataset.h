@@ -21,7 +21,7 @@
 namespace llmctl::data {
 
 struct SplitInfo {
-  std::string name;        // "train", "validation"
+  std::string name;  // "train", "validation"
   int64_t documents = 0;
   int64_t tokens = 0;
   std::string bin_checksum;  // Checksum128 of the .bin and .idx
@@ -30,12 +30,12 @@ struct SplitInfo {
 
 struct DatasetManifest {
   int version = 1;
-  std::string tokenizer;          // "byte"
-  int vocabulary_size = 0;        // specials included
-  int end_of_document = 0;        // token id between documents
-  double unigram_entropy = 0;     // nats per token, of the training part
+  std::string tokenizer;       // "byte"
+  int vocabulary_size = 0;     // specials included
+  int end_of_document = 0;     // token id between documents
+  double unigram_entropy = 0;  // nats per token, of the training part
   std::vector<SplitInfo> splits;
-  std::string source_json;        // how it was made: sources, counters, options
+  std::string source_json;  // how it was made: sources, counters, options
 };
 
 absl::StatusOr<DatasetManifest> ReadManifest(const std::string& directory);

@@ -87,8 +87,7 @@ absl::StatusOr<IndexSummary> CheckIndex(absl::string_view idx) {
     }
     before = mark;
   }
-  return IndexSummary{counts->type, static_cast<int64_t>(counts->document_marks) - 1,
-                      bytes / TokenBytes(counts->type)};
+  return IndexSummary{counts->type, static_cast<int64_t>(counts->document_marks) - 1, bytes / TokenBytes(counts->type)};
 }
 
 std::string IndexText::Head() const {
@@ -105,16 +104,12 @@ std::string IndexText::Piece(Part part, size_t at, int64_t& offset) const {
   size_t end = std::min(Count(part), at + kPiece);
   for (size_t i = at; i < end; ++i) {
     switch (part) {
-      case Part::kLengths:
-        Append(out, lengths_[i]);
-        break;
+      case Part::kLengths: Append(out, lengths_[i]); break;
       case Part::kOffsets:
         Append(out, offset);
         offset += int64_t{lengths_[i]} * TokenBytes(type_);
         break;
-      case Part::kDocuments:
-        Append(out, static_cast<int64_t>(i));
-        break;
+      case Part::kDocuments: Append(out, static_cast<int64_t>(i)); break;
     }
   }
   return out;

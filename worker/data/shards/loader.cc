@@ -26,8 +26,9 @@ absl::Status CheckOptions(const ShardReader& reader, const LoaderOptions& option
                      options.sampler.sequence_length, " + 1; shorten sequence_length or add text"));
   }
   if (options.global_batch_size < options.world_size) {
-    return absl::InvalidArgumentError(absl::StrCat("global_batch_size is ", options.global_batch_size, ", but there are ",
-                                                   options.world_size, " ranks: every rank needs a sample"));
+    return absl::InvalidArgumentError(absl::StrCat("global_batch_size is ", options.global_batch_size,
+                                                   ", but there are ", options.world_size,
+                                                   " ranks: every rank needs a sample"));
   }
   return absl::OkStatus();
 }

@@ -15,10 +15,10 @@ namespace llmctl::data {
 
 struct SamplerSpec {
   std::string dataset_digest;
-  int64_t tokens = 0;           // of the split
+  int64_t tokens = 0;  // of the split
   int sequence_length = 0;
   uint64_t seed = 0;
-  bool shuffle = true;          // false: windows in stream order (validation)
+  bool shuffle = true;  // false: windows in stream order (validation)
 };
 
 // Whole windows in the split; 0 if it is too short for one.

@@ -96,15 +96,15 @@ absl::StatusOr<std::unique_ptr<ShardReader>> ShardReader::Open(const std::string
   int64_t bin_bytes = bin->content().size();
   if (bin_bytes != index->tokens * TokenBytes(index->type)) {
     return absl::DataLossError(absl::StrCat(stem, ".bin has ", bin_bytes, " bytes, the index says ", index->tokens,
-                                            " tokens of ", TokenBytes(index->type), " bytes; prepare the dataset anew"));
+                                            " tokens of ", TokenBytes(index->type),
+                                            " bytes; prepare the dataset anew"));
   }
   if (index->tokens != info.tokens || index->documents != info.documents ||
       index->type != TokenTypeFor(manifest.vocabulary_size)) {
-    return absl::DataLossError(absl::StrCat(stem, ".idx has ", index->documents, " documents and ", index->tokens,
-                                            " tokens of ", TokenBytes(index->type), " bytes, the manifest says ",
-                                            info.documents, " and ", info.tokens, " of ",
-                                            TokenBytes(TokenTypeFor(manifest.vocabulary_size)),
-                                            "; the files are not of one dataset"));
+    return absl::DataLossError(
+        absl::StrCat(stem, ".idx has ", index->documents, " documents and ", index->tokens, " tokens of ",
+                     TokenBytes(index->type), " bytes, the manifest says ", info.documents, " and ", info.tokens,
+                     " of ", TokenBytes(TokenTypeFor(manifest.vocabulary_size)), "; the files are not of one dataset"));
   }
   return std::make_unique<MegatronReader>(std::move(bin), *index);
 }

@@ -80,7 +80,8 @@ class MegatronWriter : public ShardWriter {
   absl::Status AddDocument(absl::Span<const int32_t> tokens) override {
     if (tokens.empty()) return absl::InvalidArgumentError("a document needs at least one token");
     if (tokens.size() > static_cast<size_t>(std::numeric_limits<int32_t>::max())) {
-      return absl::InvalidArgumentError(absl::StrCat("a document of ", tokens.size(), " tokens does not fit the index"));
+      return absl::InvalidArgumentError(
+          absl::StrCat("a document of ", tokens.size(), " tokens does not fit the index"));
     }
     for (int32_t token : tokens) {
       if (token < 0 || token >= vocabulary_size_) {
@@ -123,8 +124,10 @@ class MegatronWriter : public ShardWriter {
 
 absl::StatusOr<std::unique_ptr<ShardWriter>> ShardWriter::Create(const std::string& directory, const std::string& split,
                                                                  int vocabulary_size) {
-  LLM_ASSIGN_OR_RETURN(std::unique_ptr<OutputFile> bin, OutputFile::Create(absl::StrCat(directory, "/", split, ".bin")));
-  LLM_ASSIGN_OR_RETURN(std::unique_ptr<OutputFile> idx, OutputFile::Create(absl::StrCat(directory, "/", split, ".idx")));
+  LLM_ASSIGN_OR_RETURN(std::unique_ptr<OutputFile> bin,
+                       OutputFile::Create(absl::StrCat(directory, "/", split, ".bin")));
+  LLM_ASSIGN_OR_RETURN(std::unique_ptr<OutputFile> idx,
+                       OutputFile::Create(absl::StrCat(directory, "/", split, ".idx")));
   return std::make_unique<MegatronWriter>(split, vocabulary_size, std::move(bin), std::move(idx));
 }
 

@@ -66,7 +66,9 @@ bool Intersect(const Box& a, const Box& b, Box& out) {
   return true;
 }
 
-std::string FormatSliceName(absl::string_view tensor, const Box& box) { return absl::StrCat(tensor, "@", BoxText(box)); }
+std::string FormatSliceName(absl::string_view tensor, const Box& box) {
+  return absl::StrCat(tensor, "@", BoxText(box));
+}
 
 absl::StatusOr<SliceName> ParseSliceName(absl::string_view name) {
   auto refuse = [&](absl::string_view why) {

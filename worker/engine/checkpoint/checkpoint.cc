@@ -41,8 +41,9 @@ absl::Status SaveFiles(const std::string& path, const std::map<std::string, std:
                          WriteSafetensors(absl::StrCat(path, "/", name), views, {{"format", "pt"}}));
     manifest.files[name] = {written.bytes, written.checksum};
     for (size_t i = 0; i < views.size(); ++i) {
-      bool added = manifest.tensors.emplace(views[i].name, TensorRecord{name, views[i].type, written.tensors[i].checksum})
-                       .second;
+      bool added =
+          manifest.tensors.emplace(views[i].name, TensorRecord{name, views[i].type, written.tensors[i].checksum})
+              .second;
       CHECK(added) << "slice " << views[i].name << " is in two files";
     }
   }
@@ -58,8 +59,8 @@ absl::Status Damaged(absl::string_view file, absl::string_view what) {
 absl::StatusOr<Saved> Save(const std::string& directory, Manifest manifest,
                            const std::map<std::string, std::vector<Slice>>& files) {
   CHECK_EQ(manifest.consumed_samples, manifest.ledger.next_sample()) << "the ledger is the count of samples";
-  std::string path = absl::StrCat(
-      directory, "/", FormatCheckpointName({manifest.step, manifest.attempt, manifest.generation}));
+  std::string path =
+      absl::StrCat(directory, "/", FormatCheckpointName({manifest.step, manifest.attempt, manifest.generation}));
   LLM_RETURN_IF_ERROR(PrepareDirectory(directory, path));
   absl::Status saved = SaveFiles(path, files, manifest);
   std::string json = EncodeManifest(manifest);
@@ -120,8 +121,8 @@ absl::Status CheckpointReader::OpenFile(const std::string& name, const FileRecor
       return Damaged(name, absl::StrCat("tensor ", entry.name, " has checksum ", found, ", expected ", expected));
     }
   }
-  return Damaged(name, absl::StrCat("has checksum ", checksum, ", expected ", record.checksum, "; its tensors are whole,",
-                                    " its header or the manifest is damaged"));
+  return Damaged(name, absl::StrCat("has checksum ", checksum, ", expected ", record.checksum,
+                                    "; its tensors are whole,", " its header or the manifest is damaged"));
 }
 
 absl::Status CheckpointReader::IndexFile(const std::string& name, const SafetensorsReader& file) {
@@ -164,8 +165,7 @@ absl::Status CheckpointReader::CheckTarget(const SliceTarget& target) const {
   if (covered == BoxElements(target.box)) return absl::OkStatus();
   return absl::DataLossError(absl::StrCat("load checkpoint ", path_, ": of tensor ", name, " only ", covered, " of ",
                                           BoxElements(target.box), " elements are in it; stored is ",
-                                          slices->second.front().name,
-                                          slices->second.size() > 1 ? " and others" : ""));
+                                          slices->second.front().name, slices->second.size() > 1 ? " and others" : ""));
 }
 
 absl::Status CheckpointReader::Load(absl::Span<const SliceTarget> targets) const {

@@ -69,8 +69,8 @@ Ledger DecodeLedger(ObjectReader& root) {
     segment.last_sample = reader.Integer("last_sample", 0, std::numeric_limits<int64_t>::max() - 1);
     segment.generation = reader.Integer("generation", 0);
     for (ObjectReader& skip : reader.Objects("skips")) {
-      segment.skips.push_back({skip.Integer("first_sample", 0),
-                               skip.Integer("last_sample", 0, std::numeric_limits<int64_t>::max() - 1)});
+      segment.skips.push_back(
+          {skip.Integer("first_sample", 0), skip.Integer("last_sample", 0, std::numeric_limits<int64_t>::max() - 1)});
       skip.Finish();
     }
     reader.Finish();
@@ -90,9 +90,8 @@ json EncodeFiles(const std::map<std::string, FileRecord>& files) {
 json EncodeTensors(const std::map<std::string, TensorRecord>& tensors) {
   json out = json::object();
   for (const auto& [name, tensor] : tensors) {
-    out[name] = {{"file", tensor.file},
-                 {"dtype", std::string(DataTypeName(tensor.type))},
-                 {"checksum", tensor.checksum}};
+    out[name] = {
+        {"file", tensor.file}, {"dtype", std::string(DataTypeName(tensor.type))}, {"checksum", tensor.checksum}};
   }
   return out;
 }

@@ -30,9 +30,9 @@ struct TypeRow {
   int64_t bytes;
 };
 constexpr TypeRow kTypes[] = {
-    {DataType::kF64, "F64", 8}, {DataType::kF32, "F32", 4},   {DataType::kF16, "F16", 2}, {DataType::kBF16, "BF16", 2},
-    {DataType::kI64, "I64", 8}, {DataType::kI32, "I32", 4},   {DataType::kI16, "I16", 2}, {DataType::kI8, "I8", 1},
-    {DataType::kU64, "U64", 8}, {DataType::kU32, "U32", 4},   {DataType::kU16, "U16", 2}, {DataType::kU8, "U8", 1},
+    {DataType::kF64, "F64", 8},   {DataType::kF32, "F32", 4}, {DataType::kF16, "F16", 2}, {DataType::kBF16, "BF16", 2},
+    {DataType::kI64, "I64", 8},   {DataType::kI32, "I32", 4}, {DataType::kI16, "I16", 2}, {DataType::kI8, "I8", 1},
+    {DataType::kU64, "U64", 8},   {DataType::kU32, "U32", 4}, {DataType::kU16, "U16", 2}, {DataType::kU8, "U8", 1},
     {DataType::kBool, "BOOL", 1},
 };
 
