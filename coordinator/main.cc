@@ -24,7 +24,7 @@ struct Flags {
   std::string data_dir;
   std::string listen = "127.0.0.1:7600";
   std::string address_file;
-  std::string metrics_listen = "127.0.0.1:7601";
+  std::string metrics_listen = "127.0.0.1:0";
   std::string metrics_address_file;
   std::string heartbeat_interval = "1s";
   std::string lease = "10s";
@@ -51,7 +51,8 @@ void AddFlags(CLI::App& app, Flags& flags) {
 absl::StatusOr<absl::Duration> ParseDurationFlag(const char* flag, const std::string& text) {
   absl::Duration duration;
   if (!absl::ParseDuration(text, &duration) || duration < absl::Milliseconds(10)) {
-    return absl::InvalidArgumentError(absl::StrCat(flag, "=", text, ": expected a duration such as 10s, at least 10ms"));
+    return absl::InvalidArgumentError(
+        absl::StrCat(flag, "=", text, ": expected a duration such as 10s, at least 10ms"));
   }
   return duration;
 }
@@ -63,8 +64,8 @@ absl::StatusOr<llmctl::runtime::Runtime::Options> RuntimeOptions(const Flags& fl
   LLM_ASSIGN_OR_RETURN(options.start_grace, ParseDurationFlag("--start-grace", flags.start_grace));
   // One lost heartbeat must not cost a job its hosts.
   if (options.lease < 2 * options.heartbeat_interval) {
-    return absl::InvalidArgumentError(absl::StrCat("--lease=", flags.lease, ": expected at least twice --heartbeat-interval=",
-                                                   flags.heartbeat_interval));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--lease=", flags.lease, ": expected at least twice --heartbeat-interval=", flags.heartbeat_interval));
   }
   options.version = LLM_VERSION;
   options.on_fatal = [](const absl::Status& status) {

@@ -25,7 +25,7 @@ llm_layer(coordinator/runtime
   EXTERNAL prometheus)
 llm_layer(coordinator/rpc
   DEPS coordinator/runtime coordinator/core coordinator/model common/base common/observe common/spec proto
-  EXTERNAL grpc grpc_reflection)
+  EXTERNAL grpc grpc_reflection protobuf)
 llm_layer(coordinator
   DEPS coordinator/rpc coordinator/runtime coordinator/store coordinator/core coordinator/placement
        coordinator/model common/base common/observe proto

@@ -29,8 +29,8 @@ bool NeedsQuotes(absl::string_view value) {
 
 std::string FormatLogLine(absl::Time time, LogLevel level, absl::string_view event,
                           std::initializer_list<LogField> fields) {
-  std::string line =
-      absl::StrCat(absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ", time, absl::UTCTimeZone()), " ", LevelName(level), " ", event);
+  std::string line = absl::StrCat(absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ", time, absl::UTCTimeZone()), " ",
+                                  LevelName(level), " ", event);
   for (const LogField& field : fields) {
     absl::StrAppend(&line, " ", field.name, "=");
     if (NeedsQuotes(field.value)) {

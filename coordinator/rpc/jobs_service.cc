@@ -81,12 +81,13 @@ absl::StatusOr<LogSource> FindLog(const runtime::Snapshot& snapshot, const v1::R
     return absl::InvalidArgumentError(absl::StrCat("stream: expected stdout or stderr, found '", stream, "'"));
   }
   if (request.max_bytes() < 0) return absl::InvalidArgumentError("max_bytes: expected at least 1");
+  int64_t bytes_max = request.max_bytes() == 0 ? kLogBytesMost : std::min(request.max_bytes(), kLogBytesMost);
   return LogSource{attempt.ranks[request.rank()].node,
                    {.generation = {job.id, attempt.number, attempt.generation},
                     .rank = request.rank(),
                     .stream = stream,
                     .offset = request.offset(),
-                    .bytes_max = request.max_bytes() == 0 ? kLogBytesMost : std::min(request.max_bytes(), kLogBytesMost)}};
+                    .bytes_max = bytes_max}};
 }
 
 }  // namespace
@@ -115,9 +116,10 @@ grpc::ServerUnaryReactor* JobsService::Get(grpc::CallbackServerContext* context,
   // Every revision that a reply ever carried is durable and published, so a larger one is not from here.
   std::shared_ptr<const runtime::Snapshot> snapshot = runtime_.snapshot();
   if (request->min_revision() > snapshot->revision()) {
-    return FinishNow(context, absl::OutOfRangeError(absl::StrCat(
-                                  "min_revision ", request->min_revision(), " has not happened: this coordinator is at ",
-                                  snapshot->revision(), "; was its data directory replaced?")));
+    return FinishNow(context, absl::OutOfRangeError(absl::StrCat("min_revision ", request->min_revision(),
+                                                                 " has not happened: this coordinator is at ",
+                                                                 snapshot->revision(),
+                                                                 "; was its data directory replaced?")));
   }
   absl::StatusOr<runtime::JobView> view = FindJob(*snapshot, request->id());
   if (!view.ok()) return FinishNow(context, view.status());

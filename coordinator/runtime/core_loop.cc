@@ -203,7 +203,9 @@ void CoreLoop::CarryOut(const core::Command& command) {
                  [&](const core::DropRendezvous& c) { parts_.rendezvous.Drop(c.generation); },
                  [&](const core::ReplyToUser& c) {
                    std::shared_ptr<const Snapshot> snapshot = parts_.hub.Get();
-                   Reply reply{.status = c.status, .already_existed = c.already_existed, .revision = snapshot->revision()};
+                   Reply reply{.status = c.status,
+                               .already_existed = c.already_existed,
+                               .revision = snapshot->revision()};
                    if (const JobView* view = c.job.empty() ? nullptr : snapshot->FindJob(c.job)) reply.job = *view;
                    parts_.replies.Answer(c.request, reply);
                  },

@@ -10,8 +10,9 @@ namespace llmctl::runtime {
 void LogBroker::Ask(const NodeId& node, LogQuery query, Instant now, Answer answer) {
   std::shared_ptr<HostLink> link = links_.Find(node);
   if (!link) {
-    return answer(absl::UnavailableError(absl::StrCat("host ", node.value(), ", which keeps this log, is not connected: "
-                                                      "try again when `llmctl nodes` shows it ready")));
+    return answer(absl::UnavailableError(
+        absl::StrCat("host ", node.value(),
+                     ", which keeps this log, is not connected: try again when `llmctl nodes` shows it ready")));
   }
   {
     MutexLock lock(mutex_);
@@ -48,8 +49,8 @@ void LogBroker::Expire(Instant now) {
     }
   }
   for (Pending& pending : late) {
-    pending.answer(absl::DeadlineExceededError(absl::StrCat("host ", pending.node.value(), " did not send the log within ",
-                                                            absl::FormatDuration(patience_))));
+    pending.answer(absl::DeadlineExceededError(absl::StrCat(
+        "host ", pending.node.value(), " did not send the log within ", absl::FormatDuration(patience_))));
   }
 }
 

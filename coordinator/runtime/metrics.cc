@@ -52,7 +52,8 @@ class GaugeFamily {
 
 void AddJobPhases(const Snapshot& snapshot, std::vector<prometheus::MetricFamily>& out) {
   std::map<JobPhase, int64_t> counts;
-  for (int phase = 0; phase <= static_cast<int>(JobPhase::kCancelled); ++phase) counts[static_cast<JobPhase>(phase)] = 0;
+  // Phases without jobs too, so that a series does not come and go.
+  for (int i = 0; i <= static_cast<int>(JobPhase::kCancelled); ++i) counts[static_cast<JobPhase>(i)] = 0;
   snapshot.VisitNewestFirst(0, [&](const JobView& view) {
     ++counts[view.job->phase];
     return true;

@@ -49,7 +49,8 @@ void Runtime::RunCore(core::State state) {
   CoreLoop loop({.lease = options_.lease,
                  .start_grace = std::max(options_.start_grace, options_.lease),
                  .on_fatal = options_.on_fatal},
-                {inbox_, hub_, links_, rendezvous_, progress_, logs_, replies_, gate_, metrics_}, std::move(state), store_, term_);
+                {inbox_, hub_, links_, rendezvous_, progress_, logs_, replies_, gate_, metrics_}, std::move(state),
+                store_, term_);
   loop.Run();
 }
 
@@ -59,7 +60,7 @@ void Runtime::Stop() {
   inbox_.Stop();
   core_thread_.join();
   links_.CloseAll("the coordinator is stopping");
-  replies_.Close(absl::UnavailableError("the coordinator stopped before this was decided: ask again when it is back"));
+  replies_.Close(absl::UnavailableError("the coordinator stopped before this was decided: ask again later"));
 }
 
 void Runtime::Ask(UserRequest request, ReplyBook::Done done) {

@@ -24,7 +24,8 @@ Statements::Statements(soci::session& session)
       put_node_((session.prepare << "INSERT INTO node (id, state, record) VALUES (:id, :state, :record) "
                                     "ON CONFLICT (id) DO UPDATE SET state = excluded.state, record = excluded.record",
                  use(id_), use(phase_), use(record_))),
-      append_event_((session.prepare << "INSERT INTO job_event (job, sequence, time_ns, attempt, generation, kind, text) "
+      append_event_((session.prepare << "INSERT INTO job_event "
+                                        "(job, sequence, time_ns, attempt, generation, kind, text) "
                                         "VALUES (:job, :sequence, :time_ns, :attempt, :generation, :kind, :text) "
                                         "ON CONFLICT (job, sequence) DO UPDATE SET time_ns = excluded.time_ns, "
                                         "attempt = excluded.attempt, generation = excluded.generation, "

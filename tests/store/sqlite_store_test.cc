@@ -1,0 +1,104 @@
+// The conformance suite on SQLite, and what is particular to a file.
+#include "coordinator/store/sqlite/sqlite_store.h"
+
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <sqlite3.h>
+
+#include "absl/strings/str_cat.h"
+
+#include "tests/store/store_conformance.h"
+
+namespace llmctl::store {
+namespace {
+
+class SqliteBackend final : public Backend {
+ public:
+  SqliteBackend() {
+    char path[] = "/tmp/llm-store-XXXXXX";
+    directory_ = mkdtemp(path);
+  }
+  ~SqliteBackend() override { std::filesystem::remove_all(directory_); }
+
+  absl::StatusOr<std::unique_ptr<Store>> Open() override {
+    return OpenSqliteStore({.path = path(), .pages_max = limited_ ? 60 : 0});
+  }
+  void LimitSpace(bool limited) override { limited_ = limited; }
+  void PretendNewerSchema() override { Execute("PRAGMA user_version = 99"); }
+
+  void Execute(const char* sql) {
+    sqlite3* db = nullptr;
+    ASSERT_EQ(sqlite3_open(path().c_str(), &db), SQLITE_OK);
+    EXPECT_EQ(sqlite3_exec(db, sql, nullptr, nullptr, nullptr), SQLITE_OK) << sqlite3_errmsg(db);
+    sqlite3_close(db);
+  }
+
+ private:
+  std::string path() const { return directory_ + "/coordinator.db"; }
+
+  std::string directory_;
+  bool limited_ = false;
+};
+
+INSTANTIATE_TYPED_TEST_SUITE_P(Sqlite, StoreConformance, SqliteBackend);
+
+TEST(SqliteStore, SecondOpenerLearnsWhoHoldsTheFile) {
+  SqliteBackend backend;
+  std::unique_ptr<Store> holder = *backend.Open();
+
+  absl::StatusOr<std::unique_ptr<Store>> second = backend.Open();
+
+  ASSERT_EQ(second.status().code(), absl::StatusCode::kFailedPrecondition) << second.status();
+  EXPECT_THAT(std::string(second.status().message()), ::testing::HasSubstr(absl::StrCat("pid ", getpid())));
+}
+
+// A child commits batches of two jobs until it is killed; the parent then looks for half a batch.
+TEST(SqliteStore, KilledWriterLeavesWholeBatchesOnly) {
+  SqliteBackend backend;
+  int pipe_ends[2];
+  ASSERT_EQ(pipe(pipe_ends), 0);
+  pid_t child = fork();
+  if (child == 0) {
+    std::unique_ptr<Store> store = *backend.Open();
+    int64_t term = *store->AcquireTerm();
+    for (int64_t batch = 0;; ++batch) {
+      absl::Status status = store->Commit(term, {Put(MakeJob(absl::StrCat("j-", 2 * batch))),
+                                                 Put(MakeJob(absl::StrCat("j-", 2 * batch + 1))),
+                                                 PutCounters{{2 * batch + 2, batch + 1}}});
+      if (!status.ok() || write(pipe_ends[1], "x", 1) != 1) _exit(1);
+    }
+  }
+  close(pipe_ends[1]);
+  char acknowledged[20];
+  for (char& byte : acknowledged) ASSERT_EQ(read(pipe_ends[0], &byte, 1), 1);
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
+  close(pipe_ends[0]);
+
+  Records records = *(*backend.Open())->Load();
+
+  EXPECT_GE(records.counters.revision, static_cast<int64_t>(sizeof acknowledged));
+  EXPECT_EQ(records.jobs.size(), 2u * records.counters.revision);
+}
+
+TEST(SqliteStore, DamagedRecordIsReportedWithTheRecordAndField) {
+  SqliteBackend backend;
+  {
+    std::unique_ptr<Store> store = *backend.Open();
+    ASSERT_TRUE(store->Commit(*store->AcquireTerm(), {Put(MakeJob("j-7"))}).ok());
+  }
+  backend.Execute("UPDATE job SET record = '{\"version\":1,\"phase\":\"sleeping\"}'");
+
+  absl::StatusOr<Records> records = (*backend.Open())->Load();
+
+  ASSERT_EQ(records.status().code(), absl::StatusCode::kDataLoss) << records.status();
+  EXPECT_THAT(std::string(records.status().message()),
+              ::testing::AllOf(::testing::HasSubstr("job j-7"), ::testing::HasSubstr("'phase'")));
+}
+
+}  // namespace
+}  // namespace llmctl::store

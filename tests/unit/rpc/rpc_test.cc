@@ -1,0 +1,388 @@
+// The API from outside: a real server, core and SQLite store in this process, and agents that only speak.
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <set>
+
+#include <gmock/gmock.h>
+#include <grpcpp/grpcpp.h>
+#include <gtest/gtest.h>
+
+#include "coordinator/rpc/server.h"
+#include "coordinator/runtime/runtime.h"
+#include "coordinator/store/sqlite/sqlite_store.h"
+#include "llmctl/v1/jobs.grpc.pb.h"
+#include "llmctl/v1/nodes.grpc.pb.h"
+#include "tests/unit/rpc/fake_agent.h"
+
+namespace llmctl::rpc {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+v1::JobSpec Spec(const std::string& name = "train") {
+  v1::JobSpec spec;
+  spec.set_api_version("llmctl/v1");
+  spec.set_kind("TrainingJob");
+  spec.mutable_metadata()->set_name(name);
+  v1::Model* model = spec.mutable_model();
+  model->set_architecture("llama");
+  model->set_layers(2);
+  model->set_hidden_size(64);
+  model->set_heads(4);
+  spec.mutable_data()->set_dataset("/data");
+  spec.mutable_data()->set_sequence_length(64);
+  spec.mutable_training()->set_steps(100);
+  spec.mutable_training()->set_global_batch_size(8);
+  spec.mutable_training()->set_micro_batch_size(4);
+  spec.mutable_checkpoint()->set_directory("/checkpoints");
+  return spec;
+}
+
+class RpcTest : public ::testing::Test {
+ protected:
+  RpcTest() {
+    char path[] = "/tmp/llm-rpc-XXXXXX";
+    directory_ = mkdtemp(path);
+    store_ = *store::OpenSqliteStore({.path = directory_ + "/coordinator.db"});
+    runtime_ = *runtime::Runtime::Start({}, *store_);
+    server_ = *Server::Start({.listen = "127.0.0.1:0"}, *runtime_);
+    auto channel = grpc::CreateChannel(server_->address(), grpc::InsecureChannelCredentials());
+    jobs_ = v1::Jobs::NewStub(channel);
+    nodes_ = v1::Nodes::NewStub(channel);
+  }
+  ~RpcTest() override {
+    runtime_->Stop();
+    server_->Stop();
+    server_.reset();
+    runtime_.reset();
+    store_.reset();
+    std::filesystem::remove_all(directory_);
+  }
+
+  // A unary call with a deadline.
+  template <typename Stub, typename Request, typename Reply>
+  grpc::Status Call(Stub& stub, grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&, Reply*),
+                    const Request& request, Reply* reply) {
+    grpc::ClientContext context;
+    context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(20));
+    return (stub.*method)(&context, request, reply);
+  }
+
+  v1::SubmitReply SubmitOrDie(const v1::JobSpec& spec, const std::string& key = "") {
+    v1::SubmitRequest request;
+    *request.mutable_spec() = spec;
+    request.set_idempotency_key(key);
+    v1::SubmitReply reply;
+    grpc::Status status = Call(*jobs_, &v1::Jobs::Stub::Submit, request, &reply);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    return reply;
+  }
+
+  v1::Job Get(const std::string& id) {
+    v1::GetJobRequest request;
+    request.set_id(id);
+    v1::Job job;
+    grpc::Status status = Call(*jobs_, &v1::Jobs::Stub::Get, request, &job);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    return job;
+  }
+
+  // Reads a watch until the job is in `phase`, or its end.
+  v1::Job WatchUntil(const std::string& id, v1::JobPhase phase) {
+    grpc::ClientContext context;
+    context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(20));
+    v1::WatchJobRequest request;
+    request.set_id(id);
+    auto reader = jobs_->Watch(&context, request);
+    v1::Job job;
+    while (reader->Read(&job) && job.phase() != phase) {
+    }
+    EXPECT_EQ(job.phase(), phase) << job.reason();
+    context.TryCancel();
+    return job;
+  }
+
+  std::string directory_;
+  std::unique_ptr<store::Store> store_;
+  std::unique_ptr<runtime::Runtime> runtime_;
+  std::unique_ptr<Server> server_;
+  std::unique_ptr<v1::Jobs::Stub> jobs_;
+  std::unique_ptr<v1::Nodes::Stub> nodes_;
+};
+
+// One job through its whole life: two ranks on one host, a rendezvous, progress, a checkpoint, the end.
+TEST_F(RpcTest, JobRunsFromSubmissionToSuccess) {
+  FakeAgent agent(server_->address(), "host-a", 2);
+  ASSERT_TRUE(agent.Await(v1::CoordinatorMessage::kWelcome).has_welcome());
+  v1::JobSpec spec = Spec();
+  spec.mutable_resources()->set_devices_per_worker(2);
+
+  std::string id = SubmitOrDie(spec).job().id();
+  v1::StartRanks start = agent.Await(v1::CoordinatorMessage::kStart).start();
+  ASSERT_EQ(start.ranks_size(), 2);
+  EXPECT_EQ(start.rank_table(1).fabric_address(), "127.0.0.1");
+  EXPECT_EQ(start.spec().training().precision(), "bf16");
+  const v1::Generation generation = start.generation();
+  for (int rank : {0, 1}) agent.SendRank(generation, rank, v1::RANK_PHASE_STARTING);
+
+  v1::AgentMessage message;
+  v1::StoreRequest* store = message.mutable_store();
+  *store->mutable_generation() = generation;
+  store->set_request_id(1);
+  store->mutable_wait()->set_key("address");
+  agent.Send(message);
+  store->set_request_id(2);
+  store->mutable_set()->set_key("address");
+  store->mutable_set()->set_value("127.0.0.1:1");
+  agent.Send(message);
+  std::set<int64_t> answered = {agent.Await(v1::CoordinatorMessage::kStore).store().request_id(),
+                                agent.Await(v1::CoordinatorMessage::kStore).store().request_id()};
+  EXPECT_EQ(answered, (std::set<int64_t>{1, 2}));
+
+  for (int rank : {0, 1}) agent.SendRank(generation, rank, v1::RANK_PHASE_RUNNING);
+  v1::Job running = WatchUntil(id, v1::JOB_PHASE_RUNNING);
+  EXPECT_EQ(running.ranks_size(), 2);
+  EXPECT_EQ(running.ranks(1).pid(), 1001);
+
+  message.Clear();
+  *message.mutable_progress()->mutable_generation() = generation;
+  message.mutable_progress()->set_step(50);
+  message.mutable_progress()->set_steps(100);
+  message.mutable_progress()->set_loss(2.5);
+  message.mutable_progress()->set_step_seconds(0.5);
+  agent.Send(message);
+  message.Clear();
+  v1::CheckpointCommitRequest* commit = message.mutable_checkpoint_commit();
+  *commit->mutable_generation() = generation;
+  commit->set_request_id(7);
+  commit->set_step(50);
+  commit->set_path("/checkpoints/step-00000050-a1-g1");
+  commit->set_manifest_digest("d");
+  commit->set_next_sample(400);
+  agent.Send(message);
+  v1::CheckpointCommitReply committed = agent.Await(v1::CoordinatorMessage::kCheckpointCommit).checkpoint_commit();
+  EXPECT_TRUE(committed.committed()) << committed.error();
+  EXPECT_EQ(committed.request_id(), 7);
+  // The reply came after the progress on the same stream.
+  v1::Job job = Get(id);
+  EXPECT_EQ(job.progress().step(), 50);
+  EXPECT_DOUBLE_EQ(job.progress().eta_seconds(), 25);
+  EXPECT_EQ(job.checkpoint().step(), 50);
+  EXPECT_THAT(runtime_->RenderMetrics(), HasSubstr("llm_job_step{job=\"" + id + "\"} 50"));
+
+  for (int rank : {0, 1}) agent.SendRank(generation, rank, v1::RANK_PHASE_EXITED);
+  agent.SendReleased(generation);
+  v1::Job done = WatchUntil(id, v1::JOB_PHASE_SUCCEEDED);
+  EXPECT_EQ(done.ranks(0).exit_code(), 0);
+  EXPECT_TRUE(done.has_end_time());
+}
+
+TEST_F(RpcTest, LogsComeFromTheHostOfTheRank) {
+  FakeAgent agent(server_->address(), "host-a", 1);
+  std::string id = SubmitOrDie(Spec()).job().id();
+  ASSERT_TRUE(agent.Await(v1::CoordinatorMessage::kStart).has_start());
+  v1::ReadLogRequest request;
+  request.set_id("train");
+  request.set_stream("stderr");
+  v1::ReadLogReply reply;
+
+  grpc::Status status = Call(*jobs_, &v1::Jobs::Stub::ReadLog, request, &reply);
+
+  ASSERT_TRUE(status.ok()) << status.error_message();
+  EXPECT_EQ(reply.data(), "log of rank 0 stderr");
+  EXPECT_TRUE(reply.end());
+  request.set_rank(5);
+  status = Call(*jobs_, &v1::Jobs::Stub::ReadLog, request, &reply);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::NOT_FOUND);
+  EXPECT_THAT(status.error_message(), HasSubstr("ranks 0 to 0"));
+}
+
+TEST_F(RpcTest, InvalidSpecificationIsRefusedWithAllItsFaults) {
+  v1::SubmitRequest request;
+  *request.mutable_spec() = Spec();
+  request.mutable_spec()->mutable_model()->set_heads(7);
+  request.mutable_spec()->mutable_data()->set_dataset("relative/path");
+  v1::SubmitReply reply;
+
+  grpc::Status status = Call(*jobs_, &v1::Jobs::Stub::Submit, request, &reply);
+
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_THAT(status.error_message(), HasSubstr("model.heads"));
+  EXPECT_THAT(status.error_message(), HasSubstr("data.dataset"));
+}
+
+TEST_F(RpcTest, DryRunStoresNothing) {
+  v1::SubmitRequest request;
+  *request.mutable_spec() = Spec();
+  request.set_dry_run(true);
+  v1::SubmitReply reply;
+
+  ASSERT_TRUE(Call(*jobs_, &v1::Jobs::Stub::Submit, request, &reply).ok());
+
+  EXPECT_EQ(reply.job().spec().training().precision(), "bf16");
+  v1::ListJobsReply list;
+  ASSERT_TRUE(Call(*jobs_, &v1::Jobs::Stub::List, v1::ListJobsRequest(), &list).ok());
+  EXPECT_EQ(list.jobs_size(), 0);
+}
+
+TEST_F(RpcTest, SameKeyGivesTheSameJobAndAnotherSpecificationIsRefused) {
+  v1::SubmitReply first = SubmitOrDie(Spec(), "key");
+  v1::SubmitReply second = SubmitOrDie(Spec(), "key");
+  v1::SubmitRequest other;
+  *other.mutable_spec() = Spec();
+  other.mutable_spec()->mutable_training()->set_steps(101);
+  other.set_idempotency_key("key");
+  v1::SubmitReply reply;
+
+  grpc::Status status = Call(*jobs_, &v1::Jobs::Stub::Submit, other, &reply);
+
+  EXPECT_FALSE(first.already_existed());
+  EXPECT_TRUE(second.already_existed());
+  EXPECT_EQ(first.job().id(), second.job().id());
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::ALREADY_EXISTS) << status.error_message();
+}
+
+TEST_F(RpcTest, ListGoesThroughAllPagesNewestFirst) {
+  for (int i = 0; i < 5; ++i) {
+    v1::JobSpec spec = Spec("job-" + std::to_string(i));
+    (*spec.mutable_metadata()->mutable_labels())["parity"] = i % 2 ? "odd" : "even";
+    SubmitOrDie(spec);
+  }
+  v1::ListJobsRequest request;
+  request.set_page_size(2);
+  std::vector<std::string> names;
+  std::vector<int> sizes;
+  do {
+    v1::ListJobsReply page;
+    ASSERT_TRUE(Call(*jobs_, &v1::Jobs::Stub::List, request, &page).ok());
+    for (const v1::Job& job : page.jobs()) names.push_back(job.name());
+    sizes.push_back(page.jobs_size());
+    request.set_page_token(page.next_page_token());
+  } while (!request.page_token().empty());
+
+  EXPECT_THAT(names, ElementsAre("job-4", "job-3", "job-2", "job-1", "job-0"));
+  EXPECT_THAT(sizes, ElementsAre(2, 2, 1));
+  v1::ListJobsRequest odd;
+  (*odd.mutable_labels())["parity"] = "odd";
+  odd.add_phases(v1::JOB_PHASE_QUEUED);
+  v1::ListJobsReply reply;
+  ASSERT_TRUE(Call(*jobs_, &v1::Jobs::Stub::List, odd, &reply).ok());
+  EXPECT_EQ(reply.jobs_size(), 2);
+  request.set_page_token("no number");
+  EXPECT_EQ(Call(*jobs_, &v1::Jobs::Stub::List, request, &reply).error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+}
+
+TEST_F(RpcTest, CancelledJobEndsItsWatchAndCanBeDeleted) {
+  std::string id = SubmitOrDie(Spec()).job().id();
+  int64_t submitted_at = Get(id).revision();
+  v1::CancelJobRequest cancel;
+  cancel.set_id(id);
+  cancel.set_reason("not needed");
+  v1::JobReply cancelled;
+  ASSERT_TRUE(Call(*jobs_, &v1::Jobs::Stub::Cancel, cancel, &cancelled).ok());
+
+  grpc::ClientContext context;
+  v1::WatchJobRequest watch;
+  watch.set_id(id);
+  watch.set_after_revision(submitted_at);
+  auto reader = jobs_->Watch(&context, watch);
+  v1::Job job;
+  v1::JobPhase last = v1::JOB_PHASE_UNSPECIFIED;
+  while (reader->Read(&job)) last = job.phase();
+  EXPECT_TRUE(reader->Finish().ok());
+  EXPECT_EQ(last, v1::JOB_PHASE_CANCELLED);
+
+  v1::ListEventsRequest list;
+  list.set_id(id);
+  list.set_page_size(1);
+  v1::ListEventsReply events;
+  ASSERT_TRUE(Call(*jobs_, &v1::Jobs::Stub::ListEvents, list, &events).ok());
+  ASSERT_EQ(events.events_size(), 1);
+  list.set_page_token(events.next_page_token());
+  int64_t first = events.events(0).sequence();
+  events.Clear();
+  ASSERT_TRUE(Call(*jobs_, &v1::Jobs::Stub::ListEvents, list, &events).ok());
+  ASSERT_EQ(events.events_size(), 1);
+  EXPECT_EQ(events.events(0).sequence(), first + 1);
+
+  v1::DeleteJobRequest remove;
+  remove.set_id(id);
+  v1::DeleteJobReply removed;
+  EXPECT_TRUE(Call(*jobs_, &v1::Jobs::Stub::Delete, remove, &removed).ok());
+  v1::GetJobRequest get;
+  get.set_id(id);
+  grpc::Status status = Call(*jobs_, &v1::Jobs::Stub::Get, get, &job);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::NOT_FOUND);
+  EXPECT_THAT(status.error_message(), HasSubstr("llmctl list"));
+}
+
+TEST_F(RpcTest, WatchFromARevisionThatHasNotHappenedIsOutOfRange) {
+  v1::SubmitReply submitted = SubmitOrDie(Spec());
+  grpc::ClientContext context;
+  v1::WatchJobRequest watch;
+  watch.set_id(submitted.job().id());
+  watch.set_after_revision(submitted.revision() + 1000);
+
+  auto reader = jobs_->Watch(&context, watch);
+  v1::Job job;
+
+  EXPECT_FALSE(reader->Read(&job));
+  EXPECT_EQ(reader->Finish().error_code(), grpc::StatusCode::OUT_OF_RANGE);
+}
+
+TEST_F(RpcTest, HostsAreListedWithTheirDevicesAndJobs) {
+  FakeAgent a(server_->address(), "host-a", 1);
+  FakeAgent b(server_->address(), "host-b", 2);
+  ASSERT_TRUE(a.Await(v1::CoordinatorMessage::kWelcome).has_welcome());
+  ASSERT_TRUE(b.Await(v1::CoordinatorMessage::kWelcome).has_welcome());
+  v1::JobSpec spec = Spec();
+  spec.mutable_resources()->set_devices_per_worker(2);
+  std::string id = SubmitOrDie(spec).job().id();
+  ASSERT_TRUE(b.Await(v1::CoordinatorMessage::kStart).has_start());
+
+  v1::ListNodesRequest request;
+  request.set_page_size(1);
+  v1::ListNodesReply first, second;
+  ASSERT_TRUE(Call(*nodes_, &v1::Nodes::Stub::List, request, &first).ok());
+  request.set_page_token(first.next_page_token());
+  ASSERT_TRUE(Call(*nodes_, &v1::Nodes::Stub::List, request, &second).ok());
+
+  ASSERT_EQ(first.nodes_size(), 1);
+  ASSERT_EQ(second.nodes_size(), 1);
+  EXPECT_EQ(first.nodes(0).id(), "host-a");
+  EXPECT_EQ(first.nodes(0).state(), "ready");
+  EXPECT_TRUE(first.nodes(0).has_last_seen());
+  EXPECT_EQ(second.nodes(0).jobs_by_device().at(1), id);
+  EXPECT_EQ(second.next_page_token(), "");
+}
+
+TEST_F(RpcTest, AgentOfAnotherProtocolIsRefusedWithWhatToDo) {
+  auto stub = v1::WorkerLink::NewStub(grpc::CreateChannel(server_->address(), grpc::InsecureChannelCredentials()));
+  grpc::ClientContext context;
+  auto stream = stub->Connect(&context);
+  v1::AgentMessage message;
+  message.mutable_hello()->set_node("host-a");
+  message.mutable_hello()->set_incarnation(1);
+  message.mutable_hello()->set_protocol_version(99);
+  stream->Write(message);
+
+  v1::CoordinatorMessage answer;
+  ASSERT_TRUE(stream->Read(&answer));
+
+  EXPECT_THAT(answer.refused().reason(), HasSubstr("of one release"));
+  EXPECT_FALSE(stream->Read(&answer));
+  EXPECT_EQ(stream->Finish().error_code(), grpc::StatusCode::FAILED_PRECONDITION);
+}
+
+TEST_F(RpcTest, OnlyLoopbackIsServedUnlessToldOtherwise) {
+  absl::Status refused = Server::Start({.listen = "0.0.0.0:0"}, *runtime_).status();
+
+  EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("--insecure-listen"));
+  EXPECT_TRUE(Server::Start({.listen = "0.0.0.0:0", .insecure_listen = true}, *runtime_).ok());
+}
+
+}  // namespace
+}  // namespace llmctl::rpc

@@ -1,0 +1,111 @@
+#include "coordinator/runtime/commit_pipeline.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace llmctl::runtime {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+store::Change Put(const std::string& id, JobPhase phase = JobPhase::kQueued) {
+  auto job = std::make_shared<Job>();
+  job->id = JobId(id);
+  job->phase = phase;
+  return store::PutJob{job};
+}
+
+StepOutput Step(int64_t number, std::vector<store::Change> changes = {}) {
+  StepOutput step;
+  step.revision = number;
+  step.changes = std::move(changes);
+  step.outbox.push_back(core::ReplyToUser{.request = number});
+  return step;
+}
+
+std::vector<int64_t> Released(CommitPipeline& pipeline) {
+  std::vector<int64_t> numbers;
+  for (const StepOutput& step : pipeline.TakeDurable()) numbers.push_back(step.revision);
+  return numbers;
+}
+
+TEST(CommitPipeline, StepLeavesOnlyWhenItsBatchIsDurable) {
+  CommitPipeline pipeline;
+  pipeline.Add(Step(1, {Put("j-1")}));
+
+  EXPECT_THAT(Released(pipeline), IsEmpty());
+  ASSERT_NE(pipeline.Begin(), nullptr);
+  EXPECT_THAT(Released(pipeline), IsEmpty());
+  pipeline.Succeeded();
+
+  EXPECT_THAT(Released(pipeline), ElementsAre(1));
+  EXPECT_TRUE(pipeline.empty());
+}
+
+TEST(CommitPipeline, StepsOfTheNextBatchGatherWhileOneIsInFlight) {
+  CommitPipeline pipeline;
+  pipeline.Add(Step(1, {Put("j-1")}));
+  pipeline.Begin();
+  pipeline.Add(Step(2, {Put("j-2")}));
+  pipeline.Add(Step(3, {Put("j-3")}));
+
+  EXPECT_EQ(pipeline.Begin(), nullptr);
+  pipeline.Succeeded();
+  EXPECT_THAT(Released(pipeline), ElementsAre(1));
+  EXPECT_EQ(pipeline.Begin()->size(), 2u);
+  pipeline.Succeeded();
+
+  EXPECT_THAT(Released(pipeline), ElementsAre(2, 3));
+}
+
+TEST(CommitPipeline, StepWithoutChangesWaitsForThoseBeforeItAndNoLonger) {
+  CommitPipeline pipeline;
+  pipeline.Add(Step(1));
+  EXPECT_THAT(Released(pipeline), ElementsAre(1));
+
+  pipeline.Add(Step(2, {Put("j-2")}));
+  pipeline.Add(Step(3));
+  EXPECT_THAT(Released(pipeline), IsEmpty());
+  pipeline.Begin();
+  pipeline.Add(Step(4));
+  EXPECT_THAT(Released(pipeline), IsEmpty());
+  pipeline.Succeeded();
+
+  EXPECT_THAT(Released(pipeline), ElementsAre(2, 3, 4));
+}
+
+TEST(CommitPipeline, FailedBatchIsTakenAgainTogetherWithWhatCameSince) {
+  CommitPipeline pipeline;
+  pipeline.Add(Step(1, {Put("j-1", JobPhase::kQueued)}));
+  pipeline.Begin();
+  pipeline.Add(Step(2, {Put("j-1", JobPhase::kRunning), Put("j-2")}));
+
+  pipeline.Failed();
+
+  EXPECT_THAT(Released(pipeline), IsEmpty());
+  auto batch = pipeline.Begin();
+  ASSERT_EQ(batch->size(), 2u);
+  EXPECT_EQ(std::get<store::PutJob>((*batch)[0]).job->phase, JobPhase::kRunning);
+  pipeline.Succeeded();
+  EXPECT_THAT(Released(pipeline), ElementsAre(1, 2));
+}
+
+TEST(CommitPipeline, OnlyTheLastOfSeveralChangesToARecordIsWritten) {
+  store::AppendEvent first{JobId("j-1"), {.sequence = 1}};
+  store::AppendEvent second{JobId("j-1"), {.sequence = 2}};
+
+  std::vector<store::Change> kept =
+      DropReplaced({Put("j-1"), first, store::PutCounters{{2, 1}}, Put("j-1", JobPhase::kRunning), second,
+                    store::PutCounters{{2, 2}}, Put("j-2"), store::EraseJob{JobId("j-2")}});
+
+  ASSERT_EQ(kept.size(), 5u);
+  EXPECT_EQ(std::get<store::AppendEvent>(kept[0]).event.sequence, 1);
+  EXPECT_EQ(std::get<store::PutJob>(kept[1]).job->phase, JobPhase::kRunning);
+  EXPECT_EQ(std::get<store::AppendEvent>(kept[2]).event.sequence, 2);
+  EXPECT_EQ(std::get<store::PutCounters>(kept[3]).counters.revision, 2);
+  EXPECT_EQ(std::get<store::EraseJob>(kept[4]).job, JobId("j-2"));
+}
+
+}  // namespace
+}  // namespace llmctl::runtime

@@ -1,0 +1,61 @@
+// A store in memory whose commits wait at a gate, or fail as told: what the runtime does meanwhile can be seen.
+#pragma once
+
+#include <deque>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "common/base/mutex.h"
+#include "coordinator/store/store.h"
+
+namespace llmctl::store {
+
+class GatedStore final : public Store {
+ public:
+  absl::StatusOr<int64_t> AcquireTerm() override { return 1; }
+  absl::StatusOr<Records> Load() override { return Records{}; }
+  absl::StatusOr<std::vector<JobEventRecord>> ReadEvents(const JobId&, int64_t, int) override {
+    return std::vector<JobEventRecord>{};
+  }
+
+  absl::Status Commit(int64_t, const std::vector<Change>& batch) override {
+    MutexLock lock(mutex_);
+    ++entered_;
+    changed_.NotifyAll();
+    while (closed_) changed_.Wait(mutex_);
+    if (outcomes_.empty()) return absl::OkStatus();
+    absl::Status outcome = std::move(outcomes_.front());
+    outcomes_.pop_front();
+    return outcome;
+  }
+
+  void CloseGate() {
+    MutexLock lock(mutex_);
+    closed_ = true;
+  }
+  void OpenGate() {
+    MutexLock lock(mutex_);
+    closed_ = false;
+    changed_.NotifyAll();
+  }
+  // The next commits end so.
+  void Fail(std::deque<absl::Status> outcomes) {
+    MutexLock lock(mutex_);
+    outcomes_ = std::move(outcomes);
+  }
+  // Returns once `count` commits have begun.
+  void AwaitCommits(int count) {
+    MutexLock lock(mutex_);
+    while (entered_ < count) changed_.Wait(mutex_);
+  }
+
+ private:
+  Mutex mutex_;
+  CondVar changed_;
+  bool closed_ ABSL_GUARDED_BY(mutex_) = false;
+  int entered_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::deque<absl::Status> outcomes_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace llmctl::store

@@ -1,0 +1,200 @@
+// The runtime around the real core: what leaves when, and what happens when the store does not play along.
+#include "coordinator/runtime/runtime.h"
+
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <future>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "coordinator/store/sqlite/sqlite_store.h"
+#include "tests/unit/runtime/gated_store.h"
+
+namespace llmctl::runtime {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr std::chrono::seconds kDeadline{20};
+
+core::JobSubmitted Submission(const std::string& key = "") {
+  core::JobSubmitted submitted;
+  submitted.name = "train";
+  submitted.project = "default";
+  submitted.idempotency_key = key;
+  return submitted;
+}
+
+std::unique_ptr<Runtime> StartOrDie(store::Store& store, Runtime::Options options = {}) {
+  absl::StatusOr<std::unique_ptr<Runtime>> runtime = Runtime::Start(std::move(options), store);
+  EXPECT_TRUE(runtime.ok()) << runtime.status();
+  return *std::move(runtime);
+}
+
+std::future<Reply> Ask(Runtime& runtime, UserRequest request) {
+  auto promise = std::make_shared<std::promise<Reply>>();
+  runtime.Ask(std::move(request), [promise](const Reply& reply) { promise->set_value(reply); });
+  return promise->get_future();
+}
+
+Reply Await(std::future<Reply> reply) {
+  if (reply.wait_for(kDeadline) == std::future_status::ready) return reply.get();
+  return {.status = absl::DeadlineExceededError("no reply")};
+}
+
+bool Answered(const std::future<Reply>& reply) {
+  return reply.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
+}
+
+class RecordingLink final : public HostLink {
+ public:
+  void Welcome() override { welcome.set_value(); }
+  void Probe(const core::ProbeHost&) override {}
+  void Start(const core::StartRanks&, const std::vector<std::string>&) override {}
+  void Stop(const core::StopRanks&) override {}
+  void Answer(const core::AnswerCheckpoint&) override {}
+  void ReadLog(const LogQuery&) override {}
+  void Refuse(const std::string&) override {}
+  void Close(const std::string& reason) override { closed.set_value(reason); }
+
+  std::promise<void> welcome;
+  std::promise<std::string> closed;
+};
+
+core::WorkerConnected Hello(Runtime& runtime) {
+  core::WorkerConnected hello;
+  hello.node.id = NodeId("host-a");
+  hello.node.incarnation = 1;
+  hello.link = runtime.NextLink();
+  return hello;
+}
+
+TEST(Runtime, SubmissionIsAnsweredAndShownOnlyWhenItIsDurable) {
+  store::GatedStore store;
+  std::unique_ptr<Runtime> runtime = StartOrDie(store);
+  store.CloseGate();
+
+  std::future<Reply> reply = Ask(*runtime, Submission());
+  store.AwaitCommits(1);
+
+  EXPECT_FALSE(Answered(reply));
+  EXPECT_EQ(runtime->snapshot()->FindNewestNamed("train"), nullptr);
+  store.OpenGate();
+  Reply answer = Await(std::move(reply));
+  ASSERT_TRUE(answer.status.ok()) << answer.status;
+  EXPECT_EQ(runtime->snapshot()->FindNewestNamed("train")->job->id, answer.job.job->id);
+  EXPECT_GE(runtime->snapshot()->revision(), answer.revision);
+}
+
+TEST(Runtime, NothingGoesToAHostBeforeItsCommit) {
+  store::GatedStore store;
+  std::unique_ptr<Runtime> runtime = StartOrDie(store);
+  store.CloseGate();
+  auto link = std::make_shared<RecordingLink>();
+  std::future<void> welcome = link->welcome.get_future();
+
+  runtime->Connect(Hello(*runtime), link);
+  store.AwaitCommits(1);
+
+  EXPECT_EQ(welcome.wait_for(std::chrono::seconds(0)), std::future_status::timeout);
+  store.OpenGate();
+  EXPECT_EQ(welcome.wait_for(kDeadline), std::future_status::ready);
+}
+
+TEST(Runtime, StepsGoOnWhileABatchIsBeingCommitted) {
+  store::GatedStore store;
+  std::unique_ptr<Runtime> runtime = StartOrDie(store);
+  store.CloseGate();
+  std::vector<std::future<Reply>> replies;
+  replies.push_back(Ask(*runtime, Submission()));
+  store.AwaitCommits(1);
+
+  for (int i = 0; i < 99; ++i) replies.push_back(Ask(*runtime, Submission()));
+  store.OpenGate();
+
+  for (std::future<Reply>& reply : replies) EXPECT_TRUE(Await(std::move(reply)).status.ok());
+  // One commit served many: of the first job, and one or a few for the other 99 and the plans.
+  EXPECT_NE(runtime->snapshot()->FindJob(JobId("j-100")), nullptr);
+}
+
+TEST(Runtime, FullDiskRefusesChangesAndLosesNothing) {
+  store::GatedStore store;
+  std::unique_ptr<Runtime> runtime = StartOrDie(store);
+  std::deque<absl::Status> failures(3, absl::ResourceExhaustedError("database or disk is full"));
+  store.Fail(failures);
+
+  std::future<Reply> first = Ask(*runtime, Submission());
+  // The third attempt cannot begin before the first has failed and been handled.
+  store.AwaitCommits(3);
+  store.CloseGate();
+  absl::Status health = runtime->Health();
+  Reply second = Await(Ask(*runtime, Submission()));
+  store.OpenGate();
+
+  EXPECT_EQ(health.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(second.status.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(std::string(second.status.message()), HasSubstr("disk is full"));
+  EXPECT_TRUE(Await(std::move(first)).status.ok());
+  EXPECT_TRUE(runtime->Health().ok());
+  EXPECT_TRUE(Await(Ask(*runtime, Submission())).status.ok());
+}
+
+TEST(Runtime, LostTermEndsTheProcessWithoutAnAnswer) {
+  store::GatedStore store;
+  std::promise<absl::Status> fatal;
+  std::unique_ptr<Runtime> runtime =
+      StartOrDie(store, {.on_fatal = [&](const absl::Status& status) { fatal.set_value(status); }});
+  store.Fail({absl::FailedPreconditionError("another coordinator took over")});
+
+  std::future<Reply> reply = Ask(*runtime, Submission());
+
+  std::future<absl::Status> reason = fatal.get_future();
+  ASSERT_EQ(reason.wait_for(kDeadline), std::future_status::ready);
+  EXPECT_EQ(reason.get().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_FALSE(Answered(reply));
+}
+
+TEST(Runtime, SilentHostLosesItsLinkAndIsLost) {
+  store::GatedStore store;
+  std::unique_ptr<Runtime> runtime = StartOrDie(store, {.lease = absl::Milliseconds(100)});
+  auto link = std::make_shared<RecordingLink>();
+  std::future<std::string> closed = link->closed.get_future();
+
+  runtime->Connect(Hello(*runtime), link);
+
+  ASSERT_EQ(closed.wait_for(kDeadline), std::future_status::ready);
+  EXPECT_THAT(closed.get(), HasSubstr("no heartbeat"));
+}
+
+TEST(Runtime, RestartKnowsWhatWasAccepted) {
+  char path[] = "/tmp/llm-runtime-XXXXXX";
+  std::string directory = mkdtemp(path);
+  JobId id;
+  {
+    std::unique_ptr<store::Store> store = *store::OpenSqliteStore({.path = directory + "/coordinator.db"});
+    std::unique_ptr<Runtime> runtime = StartOrDie(*store);
+    Reply reply = Await(Ask(*runtime, Submission("key")));
+    ASSERT_TRUE(reply.status.ok()) << reply.status;
+    id = reply.job.job->id;
+    runtime->Stop();
+    EXPECT_EQ(Await(Ask(*runtime, Submission())).status.code(), absl::StatusCode::kUnavailable);
+  }
+
+  std::unique_ptr<store::Store> store = *store::OpenSqliteStore({.path = directory + "/coordinator.db"});
+  std::unique_ptr<Runtime> runtime = StartOrDie(*store);
+  Reply again = Await(Ask(*runtime, Submission("key")));
+
+  EXPECT_EQ(runtime->term(), 2);
+  ASSERT_TRUE(again.status.ok()) << again.status;
+  EXPECT_TRUE(again.already_existed);
+  EXPECT_EQ(again.job.job->id, id);
+  EXPECT_FALSE(runtime->ReadEvents(id, 0, 10)->empty());
+  runtime.reset();
+  store.reset();
+  std::filesystem::remove_all(directory);
+}
+
+}  // namespace
+}  // namespace llmctl::runtime

@@ -1,0 +1,134 @@
+#include "coordinator/runtime/snapshot_hub.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace llmctl::runtime {
+namespace {
+
+using ::testing::ElementsAre;
+
+StepOutput Put(int64_t revision, const std::string& id, const std::string& name = "train") {
+  auto job = std::make_shared<Job>();
+  job->id = JobId(id);
+  job->name = name;
+  StepOutput step;
+  step.revision = revision;
+  step.changes.push_back(store::PutJob{job});
+  return step;
+}
+
+StepOutput Erase(int64_t revision, const std::string& id) {
+  StepOutput step;
+  step.revision = revision;
+  step.changes.push_back(store::EraseJob{JobId(id)});
+  return step;
+}
+
+std::vector<std::string> NewestFirst(const Snapshot& snapshot, int64_t before) {
+  std::vector<std::string> ids;
+  snapshot.VisitNewestFirst(before, [&](const JobView& view) {
+    ids.push_back(view.job->id.value());
+    return true;
+  });
+  return ids;
+}
+
+TEST(Snapshot, ReaderKeepsThePictureItTook) {
+  SnapshotHub hub(core::State{}, 100);
+  hub.Publish({Put(1, "j-1")});
+  std::shared_ptr<const Snapshot> taken = hub.Get();
+
+  hub.Publish({Erase(2, "j-1"), Put(3, "j-2")});
+
+  EXPECT_EQ(taken->revision(), 1);
+  EXPECT_NE(taken->FindJob(JobId("j-1")), nullptr);
+  EXPECT_EQ(taken->FindJob(JobId("j-2")), nullptr);
+  EXPECT_EQ(hub.Get()->FindJob(JobId("j-1")), nullptr);
+  EXPECT_EQ(hub.Get()->FindJob(JobId("j-2"))->revision, 3);
+}
+
+TEST(Snapshot, JobsAreVisitedInOrderOfSubmissionAcrossChunks) {
+  SnapshotHub hub(core::State{}, 1000);
+  for (int64_t i = 1; i <= 200; ++i) hub.Publish({Put(i, "j-" + std::to_string(i), i <= 100 ? "old" : "new")});
+
+  std::vector<std::string> all = NewestFirst(*hub.Get(), 0);
+
+  ASSERT_EQ(all.size(), 200u);
+  EXPECT_EQ(all.front(), "j-200");
+  EXPECT_EQ(all.back(), "j-1");
+  for (int64_t before : {1, 2, 63, 64, 65, 128, 200}) {
+    EXPECT_EQ(NewestFirst(*hub.Get(), before).size(), static_cast<size_t>(before - 1)) << before;
+  }
+  EXPECT_EQ(hub.Get()->FindNewestNamed("old")->job->id, JobId("j-100"));
+  EXPECT_EQ(hub.Get()->FindNewestNamed("none"), nullptr);
+}
+
+TEST(SnapshotHub, WatchResumesAfterARevisionWithoutMissingAChange) {
+  SnapshotHub hub(core::State{}, 100);
+  hub.Publish({Put(1, "j-1", "a"), Put(2, "j-2"), Put(3, "j-1", "b"), Put(4, "j-1", "c")});
+
+  std::vector<std::string> names;
+  int64_t seen = 1;
+  while (auto change = *hub.NextChange(JobId("j-1"), seen)) {
+    names.push_back(change->job->name);
+    seen = change->revision;
+  }
+
+  EXPECT_THAT(names, ElementsAre("b", "c"));
+}
+
+TEST(SnapshotHub, RevisionWhoseChangesAreForgottenIsTooOld) {
+  SnapshotHub hub(core::State{}, 2);
+  hub.Publish({Put(1, "j-1"), Put(2, "j-1"), Put(3, "j-1"), Put(4, "j-1")});
+
+  EXPECT_EQ(hub.NextChange(JobId("j-1"), 1).status().code(), absl::StatusCode::kOutOfRange);
+  EXPECT_EQ((*hub.NextChange(JobId("j-1"), 2))->revision, 3);
+}
+
+TEST(SnapshotHub, ManyChangesOfOthersDoNotMakeAnIdleWatchTooOld) {
+  SnapshotHub hub(core::State{}, 2);
+  hub.Publish({Put(1, "j-1"), Put(2, "j-2"), Put(3, "j-2"), Put(4, "j-2"), Put(5, "j-2")});
+
+  EXPECT_FALSE(hub.NextChange(JobId("j-1"), 1)->has_value());
+  hub.Publish({Put(6, "j-1")});
+  EXPECT_EQ((*hub.NextChange(JobId("j-1"), 1))->revision, 6);
+}
+
+TEST(SnapshotHub, RevisionOfTheFutureIsRefused) {
+  SnapshotHub hub(core::State{}, 2);
+  hub.Publish({Put(1, "j-1")});
+
+  EXPECT_EQ(hub.NextChange(JobId("j-1"), 2).status().code(), absl::StatusCode::kOutOfRange);
+}
+
+TEST(SnapshotHub, DeletionIsAChange) {
+  SnapshotHub hub(core::State{}, 10);
+  hub.Publish({Put(1, "j-1"), Erase(2, "j-1")});
+
+  auto change = *hub.NextChange(JobId("j-1"), 1);
+
+  ASSERT_TRUE(change.has_value());
+  EXPECT_EQ(change->job, nullptr);
+}
+
+TEST(SnapshotHub, SubscriberHearsOfItsJobOnlyAndUntilItUnsubscribes) {
+  SnapshotHub hub(core::State{}, 10);
+  int heard = 0;
+  int64_t subscription = hub.Subscribe(JobId("j-1"), [&] { ++heard; });
+
+  hub.Publish({Put(1, "j-1")});
+  hub.Publish({Put(2, "j-2")});
+  hub.Touch(JobId("j-1"));
+  hub.SetWaitingReasons({{JobId("j-1"), "no free device"}});
+  hub.SetWaitingReasons({{JobId("j-1"), "no free device"}});
+  EXPECT_EQ(heard, 3);
+  hub.Unsubscribe(JobId("j-1"), subscription);
+  hub.Publish({Put(3, "j-1")});
+
+  EXPECT_EQ(heard, 3);
+  EXPECT_EQ(hub.Get()->WaitingReason(JobId("j-1")), "no free device");
+}
+
+}  // namespace
+}  // namespace llmctl::runtime

@@ -1,0 +1,127 @@
+// Records keep every field of the model: Decode(Encode(x)) == x.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "coordinator/store/record_job.h"
+#include "coordinator/store/record_node.h"
+
+namespace llmctl::store {
+namespace {
+
+using ::testing::HasSubstr;
+
+// A job with no field at its default, so that a forgotten one makes the comparison fail.
+Job FullJob() {
+  Job job;
+  job.id = JobId("j-3");
+  job.name = "train";
+  job.project = "research";
+  job.labels = {{"team", "a"}, {"größe", "ü"}};
+  job.spec = std::string("\x00\xff\x80 bytes", 9);
+  job.requirements = {2, 3, 4, 8, 64, 2, 70, 5, 6, absl::Hours(3), "/checkpoints", "/data", 9};
+  job.idempotency_key = "key";
+  job.phase = JobPhase::kStopping;
+  job.reason = "a rank failed";
+  job.failure_class = FailureClass::kOutOfMemory;
+  job.cancel_requested = true;
+  job.cancel_reason = "no longer needed";
+  job.time_limit_reached = true;
+  job.suspend_requested = true;
+  job.last_attempt = 7;
+  job.last_generation = 11;
+  job.user_restarts = 1;
+  job.out_of_memory_restarts = 2;
+  job.infrastructure_failures = 3;
+  job.backoff = absl::Milliseconds(1500);
+  Attempt& attempt = job.attempt.emplace();
+  attempt.number = 7;
+  attempt.generation = 11;
+  RankState rank;
+  rank.node = NodeId("host-a");
+  rank.device = 2;
+  rank.phase = RankPhase::kExited;
+  rank.pid = 4711;
+  rank.exit = RankExit{41, 9, "user", "loss is NaN", true, true, "last\nwords"};
+  rank.exit_order = 1;
+  attempt.ranks = {rank, RankState{}};
+  attempt.ranks_requested = true;
+  attempt.unreleased = {NodeId("host-a"), NodeId("host-b")};
+  attempt.failure = GangFailure{FailureClass::kInfrastructure, "host lost"};
+  attempt.stop = StopRequest::kYield;
+  attempt.start_time = absl::FromUnixNanos(1700000000000000001);
+  attempt.start_checkpoint_step = 300;
+  job.checkpoints = {{100, 6, 10, "/checkpoints/a", "d1", 6400, absl::FromUnixNanos(17)}};
+  job.run_time = absl::Nanoseconds(123456789);
+  job.submit_time = absl::FromUnixNanos(1);
+  job.start_time = absl::FromUnixNanos(2);
+  job.end_time = absl::FromUnixNanos(3);
+  job.last_event = 12;
+  return job;
+}
+
+TEST(JobRecord, KeepsEveryField) {
+  Job job = FullJob();
+
+  absl::StatusOr<Job> decoded = DecodeJob(job.id, EncodeJob(job));
+
+  ASSERT_TRUE(decoded.ok()) << decoded.status();
+  EXPECT_TRUE(*decoded == job) << EncodeJob(*decoded) << "\n" << EncodeJob(job);
+}
+
+TEST(JobRecord, KeepsDefaultsAndInfiniteTimes) {
+  Job job;
+  job.id = JobId("j-1");
+
+  absl::StatusOr<Job> decoded = DecodeJob(job.id, EncodeJob(job));
+
+  ASSERT_TRUE(decoded.ok()) << decoded.status();
+  EXPECT_TRUE(*decoded == job);
+  EXPECT_EQ(decoded->requirements.time_limit, absl::InfiniteDuration());
+  EXPECT_EQ(decoded->end_time, absl::InfinitePast());
+}
+
+TEST(JobRecord, BytesOfALogTailThatAreNotUtf8AreReplaced) {
+  Job job = FullJob();
+  job.attempt->ranks[0].exit->log_tail = "caf\xe9";
+
+  absl::StatusOr<Job> decoded = DecodeJob(job.id, EncodeJob(job));
+
+  ASSERT_TRUE(decoded.ok()) << decoded.status();
+  EXPECT_EQ(decoded->attempt->ranks[0].exit->log_tail, "caf\xef\xbf\xbd");
+}
+
+TEST(JobRecord, NewerVersionIsRefused) {
+  absl::StatusOr<Job> decoded = DecodeJob(JobId("j-1"), R"({"version": 2})");
+
+  EXPECT_EQ(decoded.status().code(), absl::StatusCode::kDataLoss);
+  EXPECT_THAT(std::string(decoded.status().message()), HasSubstr("newer coordinator"));
+}
+
+TEST(JobRecord, DamageNamesRecordFieldAndWhatWasFound) {
+  absl::StatusOr<Job> wrong_type = DecodeJob(JobId("j-1"), R"({"version": 1, "last_attempt": "seven"})");
+  absl::StatusOr<Job> no_json = DecodeJob(JobId("j-1"), "{\"version\": 1");
+
+  EXPECT_THAT(std::string(wrong_type.status().message()),
+              HasSubstr("job j-1: field 'last_attempt': expected an integer, found string"));
+  EXPECT_EQ(no_json.status().code(), absl::StatusCode::kDataLoss);
+}
+
+TEST(NodeRecord, KeepsEveryField) {
+  Node node;
+  node.id = NodeId("host-a");
+  node.boot_id = "b1";
+  node.incarnation = 5;
+  node.build_id = "build";
+  node.trainer_digest = "digest";
+  node.fabric_address = "10.0.0.1";
+  node.devices = {{0, "cuda", "NVIDIA H200", "GPU-1", int64_t{150} << 30}};
+  node.state = NodeState::kLost;
+
+  absl::StatusOr<Node> decoded = DecodeNode(node.id, EncodeNode(node));
+
+  ASSERT_TRUE(decoded.ok()) << decoded.status();
+  EXPECT_TRUE(*decoded == node);
+}
+
+}  // namespace
+}  // namespace llmctl::store
