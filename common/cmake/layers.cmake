@@ -47,7 +47,7 @@ llm_layer(worker/engine/checkpoint DEPS common/layout common/json common/base EX
 llm_layer(worker/engine
   DEPS worker/engine worker/engine/checkpoint worker/data/shards worker/data/tokenizer worker/contract common/layout common/base
   EXTERNAL torch json xxhash dl)
-llm_layer(worker/cuda DEPS worker/engine common/base EXTERNAL torch)
+llm_layer(worker/cuda DEPS worker/engine common/base EXTERNAL torch dl)
 llm_layer(worker/trainer
   DEPS worker/engine worker/engine/checkpoint worker/data/shards worker/data/tokenizer worker/contract common/layout common/base
   EXTERNAL torch cli11 json)
