@@ -16,7 +16,8 @@
 
 namespace llmctl::spec {
 
-inline constexpr size_t kYamlBytesMax = 1 << 20;
+// A specification takes some kilobytes; yaml-cpp takes quadratic time on some files.
+inline constexpr size_t kYamlBytesMax = 128 << 10;
 // Nodes of the tree with every alias written out.
 inline constexpr size_t kYamlNodesMax = 20000;
 inline constexpr size_t kYamlDepthMax = 32;

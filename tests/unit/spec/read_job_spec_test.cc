@@ -172,7 +172,7 @@ INSTANTIATE_TEST_SUITE_P(
         BadFile{"AliasOfItself", "a: &a [*a]\n",
                 "job.yaml:1:8: found an alias inside its own anchor, expected one that ends: write it out"},
         BadFile{"TooLong", std::string(2 << 20, '#'),
-                "job.yaml:1:1: found 2097152 bytes, expected at most 1048576: is this the right file?"}),
+                "job.yaml:1:1: found 2097152 bytes, expected at most 131072: is this the right file?"}),
     [](const auto& info) { return std::string(info.param.name); });
 
 TEST(ReadJobSpec, ReadsWhatWasWritten) {
