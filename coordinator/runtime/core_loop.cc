@@ -18,6 +18,9 @@ constexpr absl::Duration kRetryFirst = absl::Milliseconds(100);
 constexpr absl::Duration kRetryMost = absl::Seconds(5);
 // How long a stop waits for a disk that does not take the last commit.
 constexpr absl::Duration kStopPatience = absl::Seconds(5);
+// Snapshots for placement and plans cost by the number of waiting jobs. They get a tenth of the core's thread at
+// most, so that thousands of waiting jobs do not slow down the rest; a first plan never waits.
+constexpr int kPlanningShare = 10;
 
 bool WorthRetrying(const absl::Status& status) {
   switch (status.code()) {
@@ -57,11 +60,17 @@ void CoreLoop::Run() {
     ExtendLeasesAfterStall(now);
     for (const Inbox::Renewal& renewal : items.renewals) leases_.Renew(renewal.node, renewal.incarnation, now);
     if (items.commit) HandleCommit(*items.commit, now);
-    for (const core::Event& event : items.events) Deliver(event, now);
+    for (const core::Event& event : items.events) {
+      if (const auto* plan = std::get_if<core::PlanReady>(&event)) {
+        TakePlan(*plan, now);
+      } else {
+        Deliver(event, now);
+      }
+    }
     FireTimers(now);
     ExpireLeases(now);
     parts_.logs.Expire(now);
-    StartPlan();
+    StartPlan(now);
     ReleaseDurable();
     StartCommit(now);
     if (items.stopping) {
@@ -75,6 +84,7 @@ void CoreLoop::Run() {
 absl::Duration CoreLoop::NextWake(Instant now) const {
   absl::Duration wake = tick_;
   if (!timers_.empty()) wake = std::min(wake, timers_.begin()->first - now.monotonic);
+  if (plan_wanted_ && !planning_) wake = std::min(wake, plan_not_before_ - now.monotonic);
   if (retry_delay_ > absl::ZeroDuration()) wake = std::min(wake, retry_at_ - now.monotonic);
   return std::max(wake, absl::ZeroDuration());
 }
@@ -85,10 +95,6 @@ void CoreLoop::Deliver(const core::Event& event, Instant now) {
     // Not when it is durable: the lease that it takes the place of might run out before.
     const auto* admit = std::get_if<core::AdmitWorker>(&command);
     if (admit) leases_.Grant(admit->node, admit->incarnation, now);
-  }
-  if (std::holds_alternative<core::PlanReady>(event)) {
-    planning_ = false;
-    parts_.hub.SetWaitingReasons(state_.waiting_reason);
   }
   StepOutput output = SortCommands(state_, std::move(commands));
   for (const core::Command& command : output.inward) CarryOutInward(command, now);
@@ -162,11 +168,23 @@ void CoreLoop::StartCommit(Instant now) {
   if (auto batch = pipeline_.Begin()) committer_.Commit(std::move(batch));
 }
 
-void CoreLoop::StartPlan() {
-  if (!plan_wanted_ || planning_) return;
+void CoreLoop::StartPlan(Instant now) {
+  if (!plan_wanted_ || planning_ || now.monotonic < plan_not_before_) return;
   plan_wanted_ = false;
   planning_ = true;
+  Instant begin = Now();
   planner_.MakePlan(core::MakeSnapshot(state_));
+  planning_cost_ = Now() - begin;
+}
+
+void CoreLoop::TakePlan(const core::PlanReady& plan, Instant now) {
+  Instant begin = Now();
+  Deliver(plan, now);
+  parts_.hub.SetWaitingReasons(state_.waiting_reason);
+  planning_ = false;
+  Instant end = Now();
+  planning_cost_ += end - begin;
+  plan_not_before_ = end.monotonic + (kPlanningShare - 1) * planning_cost_;
 }
 
 void CoreLoop::ReleaseDurable() {

@@ -79,7 +79,8 @@ class CoreLoop {
   void FireTimers(Instant now);
   void HandleCommit(const absl::Status& outcome, Instant now);
   void StartCommit(Instant now);
-  void StartPlan();
+  void StartPlan(Instant now);
+  void TakePlan(const core::PlanReady& plan, Instant now);
   void ReleaseDurable();
   absl::Duration NextWake(Instant now) const;
 
@@ -94,6 +95,8 @@ class CoreLoop {
   Instant last_round_;
   bool plan_wanted_ = false;
   bool planning_ = false;
+  absl::Duration planning_cost_ = absl::ZeroDuration();  // of the last plan, on this thread
+  absl::Duration plan_not_before_ = -absl::InfiniteDuration();  // monotonic
   bool fatal_ = false;
   absl::Duration retry_at_ = -absl::InfiniteDuration();  // monotonic
   absl::Duration retry_delay_ = absl::ZeroDuration();

@@ -29,6 +29,7 @@ void RendezvousStore::Do(const GenerationId& id, int64_t link, const StoreOperat
   Answers answers;
   {
     MutexLock lock(mutex_);
+    ForgetOlder(id);
     Generation& generation = generations_[id];
     StoreAnswer own;
     bool waits = false;
@@ -82,6 +83,14 @@ void RendezvousStore::DropLink(int64_t link) {
   MutexLock lock(mutex_);
   for (auto& [id, generation] : generations_) {
     std::erase_if(generation.waiters, [&](const auto& entry) { return entry.second.link == link; });
+  }
+}
+
+void RendezvousStore::ForgetOlder(const GenerationId& id) {
+  auto it = generations_.lower_bound(GenerationId{id.job, 0, 0});
+  while (it != generations_.end() && it->first.job == id.job && it->first < id) {
+    bytes_ -= it->second.bytes;
+    it = generations_.erase(it);
   }
 }
 

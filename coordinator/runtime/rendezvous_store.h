@@ -93,6 +93,8 @@ class RendezvousStore {
   StoreAnswer CompareSet(Generation& generation, const StoreCompareSet& compare_set, Answers& answers)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool Erase(Generation& generation, const std::string& key) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // A request that raced the end of its generation leaves keys behind: they go with the next generation.
+  void ForgetOlder(const GenerationId& id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   StoreAnswer Full() const;
 
   const Limits limits_;

@@ -37,6 +37,18 @@ TEST(RendezvousStore, GenerationsDoNotSeeEachOther) {
   Ask(store, StoreSet{"addr", "old"});
 
   EXPECT_FALSE(Ask(store, StoreGet{"addr"}, {JobId("j-1"), 1, 2}).found);
+  EXPECT_FALSE(Ask(store, StoreGet{"addr"}, {JobId("j-2"), 1, 1}).found);
+}
+
+TEST(RendezvousStore, KeysOfAnOlderGenerationGoWhenTheNextOneComes) {
+  RendezvousStore store({});
+  Ask(store, StoreSet{"addr", "of another job"}, {JobId("j-2"), 1, 1});
+  size_t others = store.bytes();
+  Ask(store, StoreSet{"addr", "old"});
+
+  Ask(store, StoreGet{"addr"}, {JobId("j-1"), 2, 2});
+
+  EXPECT_EQ(store.bytes(), others);
 }
 
 TEST(RendezvousStore, DroppedGenerationAnswersItsWaitsAndFreesItsBytes) {
