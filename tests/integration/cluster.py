@@ -80,7 +80,8 @@ class Cluster:
         self.environment.pop("LLMCTL_COORDINATOR", None)
         self.coordinator = Daemon("coordinator", [
             bin_folder() / "llm-coordinator", f"--data-dir={self.root / 'coordinator'}",
-            f"--address-file={self.address_file}", "--listen=127.0.0.1:0", "--heartbeat-interval=200ms", "--lease=3s",
+            f"--address-file={self.address_file}", "--listen=127.0.0.1:0", "--metrics-listen=127.0.0.1:0",
+            "--heartbeat-interval=200ms", "--lease=3s",
         ], self.root, self.environment)
         self.workers = [self.worker(f"host-{index}", slots) for index, slots in enumerate(devices)]
 
@@ -88,6 +89,7 @@ class Cluster:
         return Daemon(node, [
             *wrapper, bin_folder() / "llm-worker", f"--node={node}", f"--coordinator=@{self.address_file}",
             f"--state-dir={self.root / node}", f"--devices=cpu:{slots}", "--threads-per-device=1",
+            "--metrics-listen=127.0.0.1:0",
         ], self.root, self.environment)
 
     def start(self):

@@ -42,6 +42,5 @@ class ClusterTestCase(unittest.TestCase):
         cluster.wait_until(f"job {job.name} has done step {step}", lambda: job.last_step() >= step, JOB_SECONDS)
 
 
-SUCCEEDED, FAILED, CANCELLED = "succeeded", "failed", "cancelled"
-SUSPENDED, RUNNING = "suspended", "running"
+SUCCEEDED, FAILED, CANCELLED, SUSPENDED = "succeeded", "failed", "cancelled", "suspended"
 ENDS = (SUCCEEDED, FAILED, CANCELLED)

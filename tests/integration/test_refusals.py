@@ -39,7 +39,7 @@ class Refusals(ClusterTestCase):
         view = self.wait_for_phase(cluster, job_id, FAILED)
         self.assertEqual(view["failureClass"], "config")
         self.assertIn(str(missing), view["reason"])
-        self.assertEqual(int(view["attempt"]), 1)
+        self.assertEqual(view["attempt"], 1)
 
     def test_cancelled_job_stops_and_stays_cancelled(self):
         cluster = self.start_cluster()
