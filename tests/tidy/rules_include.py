@@ -20,7 +20,7 @@ PACKAGES = (
 )
 # <vector>, <sys/wait.h>, <unistd.h>: no dot, or C and Linux.
 STANDARD = re.compile(
-    r"[a-z_]+$|(sys|linux|netinet|arpa|net|bits|asm)/[\w/]+\.h$|(fcntl|glob|unistd|signal|poll|pthread|sched|dirent|netdb"
+    r"[a-z_]+$|(sys|linux|netinet|arpa|net|bits|asm)/[\w/]+\.h$|(fcntl|unistd|signal|poll|pthread|sched|dirent|netdb"
     r"|ifaddrs|termios|pwd|grp|errno|time|spawn|getopt|syslog|stdio|stdlib|string|limits|malloc|immintrin|omp|endian"
     r"|elf|link|execinfo|ucontext|math|stdint|glob|fnmatch|ftw|sysexits|cpuid|inttypes|mqueue|semaphore)\.h$")
 GENERATED = re.compile(r"llmctl/v\d+/\w+(\.grpc)?\.pb\.h$")
@@ -92,8 +92,8 @@ def order(tree: Tree) -> Iterator[Finding]:
         highest = OWN
         for number, group in enumerate(_groups(file)):
             ranks = {_rank(file, include) for include in group}
-            if number == 0 and file.under("tests") and ranks == {PROJECT}:
-                ranks = {OWN}  # what the test is about
+            if number == 0 and ranks == {PROJECT} and (len(group) == 1 or file.under("tests")):
+                ranks = {OWN}  # the interface that the file implements, what the test is about
             if len(ranks) > 1:
                 names = " and ".join(RANK_NAMES[rank] for rank in sorted(ranks))
                 message = f"{names} in one group: separate them by a blank line"

@@ -76,7 +76,7 @@ PLANTED = [
     ("direction", "client/a.cc", "#include <ATen/core/Tensor.h>\n", 1),
     ("direction", "client/a.cc", "#include <boost/asio.hpp>\n", 1),
     ("direction", "client/a.cc", '#include "a.h"\n', 1),
-    ("include-order", "client/a.cc", '#include "common/base/ids.h"\n\n#include <string>\n', 3),
+    ("include-order", "client/a.cc", '#include "absl/status/status.h"\n\n#include <string>\n', 3),
     ("include-order", "client/a.cc", '#include <string>\n#include "absl/status/status.h"\n', 1),
     ("pragma-once", "client/a.h", "// An idea.\n#ifndef A_H\n#define A_H\n#endif\n", 2),
     ("idea", "client/a.h", "#pragma once\n", 1),
