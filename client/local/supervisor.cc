@@ -21,7 +21,6 @@ namespace {
 
 // A daemon that ran this long was well; its next end is news and not one of a series.
 constexpr absl::Duration kWellAfter = absl::Seconds(10);
-constexpr absl::Duration kStopPatience = absl::Seconds(5);
 
 sigset_t WatchedSignals() {
   sigset_t signals;
@@ -82,8 +81,9 @@ absl::Duration RestartPause(int quick_ends) {
   return std::min(absl::Milliseconds(200) * (1 << std::min(quick_ends - 2, 10)), absl::Seconds(5));
 }
 
-Supervisor::Supervisor(const ClusterDirectory& directory, LocalState state, std::vector<DaemonCommand> commands)
-    : directory_(directory), about_(std::move(state)) {
+Supervisor::Supervisor(const ClusterDirectory& directory, LocalState state, std::vector<DaemonCommand> commands,
+                       absl::Duration stop_patience)
+    : directory_(directory), about_(std::move(state)), stop_patience_(stop_patience) {
   for (DaemonCommand& command : commands) daemons_.push_back({.command = std::move(command)});
 }
 
@@ -131,7 +131,7 @@ void Supervisor::StopAll() {
     if (daemon->pid != 0) ::kill(daemon->pid, SIGTERM);
   }
   for (auto daemon = daemons_.rbegin(); daemon != daemons_.rend(); ++daemon) {
-    if (daemon->pid == 0 || AwaitEnd(*daemon, kStopPatience)) continue;
+    if (daemon->pid == 0 || AwaitEnd(*daemon, stop_patience_)) continue;
     ::kill(daemon->pid, SIGKILL);
     ::waitpid(daemon->pid, nullptr, 0);
   }

@@ -28,8 +28,9 @@ absl::Duration RestartPause(int quick_ends);
 
 class Supervisor {
  public:
-  // `state` says all but the daemons.
-  Supervisor(const ClusterDirectory& directory, LocalState state, std::vector<DaemonCommand> commands);
+  // `state` says all but the daemons. A daemon that takes longer than `stop_patience` to stop is killed.
+  Supervisor(const ClusterDirectory& directory, LocalState state, std::vector<DaemonCommand> commands,
+             absl::Duration stop_patience = absl::Seconds(5));
   Supervisor(const Supervisor&) = delete;
   Supervisor& operator=(const Supervisor&) = delete;
 
@@ -56,6 +57,7 @@ class Supervisor {
 
   const ClusterDirectory directory_;
   const LocalState about_;
+  const absl::Duration stop_patience_;
   std::vector<Daemon> daemons_;
 };
 
