@@ -1,0 +1,32 @@
+// One thread for what may block on a file system or the network while the main loop must go on: probes, log
+// reads. Jobs run in order; those not begun when the queue is destroyed are dropped.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <thread>
+
+#include "common/base/mutex.h"
+
+namespace llmctl::agent {
+
+class WorkQueue {
+ public:
+  WorkQueue() : thread_([this] { Run(); }) {}
+  ~WorkQueue();
+  WorkQueue(const WorkQueue&) = delete;
+  WorkQueue& operator=(const WorkQueue&) = delete;
+
+  void Add(std::function<void()> job);
+
+ private:
+  void Run();
+
+  Mutex mutex_;
+  CondVar changed_;
+  std::deque<std::function<void()>> jobs_ ABSL_GUARDED_BY(mutex_);
+  bool ending_ ABSL_GUARDED_BY(mutex_) = false;
+  std::thread thread_;  // last: it uses the rest
+};
+
+}  // namespace llmctl::agent
