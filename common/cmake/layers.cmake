@@ -34,7 +34,7 @@ llm_layer(coordinator
 llm_layer(worker/contract DEPS common/base EXTERNAL json)
 llm_layer(worker/shim DEPS worker/contract common/base EXTERNAL json)
 llm_layer(worker/agent/core DEPS worker/contract common/base)
-llm_layer(worker/agent/devices DEPS common/base EXTERNAL dl)
+llm_layer(worker/agent/devices DEPS common/base EXTERNAL dl nvml)
 llm_layer(worker/agent
   DEPS worker/agent/core worker/agent/devices worker/contract common/base common/observe common/spec proto
   EXTERNAL grpc protobuf prometheus httplib cli11 json)

@@ -16,7 +16,7 @@ PACKAGES = (
     ("xxhash.h", "xxhash"), ("yaml-cpp/", "yaml"), ("CLI/", "cli11"), ("httplib.h", "httplib"),
     ("prometheus/", "prometheus"), ("unicode/", "icu"), ("simdjson.h", "simdjson"), ("zstd.h", "zstd"),
     ("dlfcn.h", "dl"), ("gtest/", "gtest"), ("gmock/", "gtest"), ("benchmark/", "benchmark"), ("nccl.h", "cuda"),
-    ("cuda", "cuda"), ("nvml.h", "cuda"),
+    ("cuda", "cuda"), ("nvml.h", "nvml"),
 )
 # <vector>, <sys/wait.h>, <unistd.h>: no dot, or C and Linux.
 STANDARD = re.compile(

@@ -230,8 +230,9 @@ void Agent::AnswerLogRequest(const v1::ReadLog& request) {
   answer.set_incarnation(identity_.incarnation);
   answer.set_request_id(request.request_id());
   work_.Add([link = link_, request, directory, live, answer]() mutable {
-    absl::StatusOr<LogPiece> piece = directory.status();
-    if (directory.ok()) piece = ReadRankLog(*directory, request.stream(), request.offset(), request.max_bytes());
+    absl::StatusOr<LogPiece> piece =
+        directory.ok() ? ReadRankLog(*directory, request.stream(), request.offset(), request.max_bytes())
+                       : absl::StatusOr<LogPiece>(directory.status());
     if (piece.ok()) {
       answer.set_data(piece->data);
       answer.set_next_offset(piece->next_offset);

@@ -41,15 +41,18 @@ absl::StatusOr<std::string> Look(const ProbeOrdered& probe, const AllowedRoots& 
   } else {
     absl::StatusOr<std::string> seen = ReadFile(path);
     if (!seen.ok()) {
-      return Annotate(seen.status(), "checkpoint.directory: this host does not see what the first host wrote there; all "
-                      "hosts of a job need one shared file system");
+      return Annotate(seen.status(),
+                      "checkpoint.directory: this host does not see what the first host wrote there; all hosts of a job "
+                      "need one shared file system");
     }
     if (*seen != probe.nonce) {
       return absl::DataLossError(absl::StrCat(path, ": this host sees other content than the first host wrote"));
     }
   }
   absl::StatusOr<std::string> manifest = ReadFile(probe.dataset + "/manifest.json");
-  if (!manifest.ok()) return Annotate(manifest.status(), "data.dataset: no dataset there; make it with `llmctl data prepare`");
+  if (!manifest.ok()) {
+    return Annotate(manifest.status(), "data.dataset: no dataset there; make it with `llmctl data prepare`");
+  }
   return Sha256(*manifest);
 }
 
