@@ -1,0 +1,44 @@
+#include "worker/agent/agent_metrics.h"
+
+#include <cmath>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace llmctl::agent {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+State OneRank(RankPhase phase) {
+  State state;
+  state.welcomed = true;
+  state.gangs[{.job = JobId("j-1"), .attempt = 1, .generation = 1}].ranks[0].phase = phase;
+  return state;
+}
+
+TEST(AgentMetrics, ShowsLinkRanksAndTheFiguresOfLiveJobs) {
+  AgentMetrics metrics;
+
+  metrics.Publish(OneRank(RankPhase::kRunning));
+  metrics.RecordProgress(JobId("j-1"), {.step = 12, .loss = std::nan("")});
+  std::string text = metrics.Render();
+
+  EXPECT_THAT(text, HasSubstr("llm_agent_connected 1\n"));
+  EXPECT_THAT(text, HasSubstr("llm_agent_ranks{phase=\"running\"} 1\n"));
+  EXPECT_THAT(text, HasSubstr("llm_trainer_step{job=\"j-1\"} 12\n"));
+  EXPECT_THAT(text, HasSubstr("llm_trainer_loss{job=\"j-1\"} NaN\n"));
+}
+
+TEST(AgentMetrics, AJobsSeriesEndWithTheJob) {
+  AgentMetrics metrics;
+  metrics.RecordProgress(JobId("j-1"), {.step = 12});
+
+  metrics.Publish(OneRank(RankPhase::kExited));
+
+  EXPECT_THAT(metrics.Render(), Not(HasSubstr("j-1")));
+}
+
+}  // namespace
+}  // namespace llmctl::agent
