@@ -36,6 +36,11 @@ constexpr absl::Duration kRetry = absl::Milliseconds(500);
 
 UniqueFd OpenProcess(pid_t pid) { return UniqueFd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0))); }
 
+bool HasEnded(const UniqueFd& process) {
+  pollfd one = {process.get(), POLLIN, 0};
+  return ::poll(&one, 1, 0) > 0;
+}
+
 // The message of a record file, if it is there and whole.
 template <typename T>
 std::optional<T> ReadRecord(const std::string& path) {
@@ -339,6 +344,8 @@ std::vector<pollfd> ShimSet::Descriptors() const {
 void ShimSet::Handle(const pollfd& ready, absl::Duration now) {
   for (auto& [key, shim] : shims_) {
     if (shim.process.valid() && shim.process.get() == ready.fd) {
+      // The number may have been another descriptor's when it was polled.
+      if (!HasEnded(shim.process)) return;
       return shim.starter != 0 ? EndStart(key, shim, now) : FinishBurial(key, shim);
     }
     if (shim.link == nullptr || shim.link->fd() != ready.fd) continue;
