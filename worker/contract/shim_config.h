@@ -9,6 +9,7 @@
 //   stdout.log, stderr.log            the newest part of what the trainer printed
 //   stdout.<offset>.log, ...          the part before it, which begins at that byte of the stream
 //   shim.log         the shim's own complaints
+//   collectives.ring the trainer's last collectives, by the trainer (worker/engine/comm/ring.h)
 #pragma once
 
 #include <cstdint>
@@ -29,6 +30,7 @@ inline constexpr char kShimSocketFile[] = "socket";
 inline constexpr char kStartedFile[] = "started.json";
 inline constexpr char kExitFile[] = "exit.json";
 inline constexpr char kShimLogFile[] = "shim.log";
+inline constexpr char kCollectivesFile[] = "collectives.ring";
 
 // The trainer finds its end of the link by this variable.
 inline constexpr char kShimFdVariable[] = "LLMCTL_SHIM_FD";

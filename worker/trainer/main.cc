@@ -21,6 +21,7 @@
 
 #include "common/base/status.h"
 #include "worker/contract/messages.h"
+#include "worker/contract/shim_config.h"
 #include "worker/trainer/failure.h"
 #include "worker/trainer/generate_command.h"
 #include "worker/trainer/train_command.h"
@@ -71,11 +72,12 @@ Log ToStandardStreams() {
 
 // Null outside a job.
 absl::StatusOr<std::unique_ptr<ShimLink>> LinkFromEnvironment() {
-  std::string text = Environment("LLMCTL_SHIM_FD");
+  std::string text = Environment(contract::kShimFdVariable);
   if (text.empty()) return nullptr;
   int fd = -1;
   if (!absl::SimpleAtoi(text, &fd) || fd < 0) {
-    return absl::InvalidArgumentError(absl::StrCat("LLMCTL_SHIM_FD: expected a file descriptor, found ", text));
+    return absl::InvalidArgumentError(
+        absl::StrCat(contract::kShimFdVariable, ": expected a file descriptor, found ", text));
   }
   return std::make_unique<ShimLink>(fd);
 }
@@ -133,7 +135,7 @@ int Main(int argc, char** argv) {
 
   CLI::App app("llm-trainer: trains a model on one device, usually as one rank of a job");
   app.require_subcommand(1);
-  TrainOptions train_options = {.ring_path = Environment("LLMCTL_RING_FILE"), .threads = Threads(), .isa = *isa};
+  TrainOptions train_options = {.threads = Threads(), .isa = *isa};
   CLI::App* train = app.add_subcommand("train", "Train; under a shim as a rank of a job, otherwise alone");
   train->add_option("--config", train_options.config_path, "Trainer configuration (JSON)")->required();
   train->add_option("--generation", train_options.generation, "Generation of a run alone: names its checkpoints");

@@ -59,6 +59,7 @@ class Run {
   absl::Status CountSkip(const StepResult& result);
   absl::Status Validate();
   absl::Status SaveIfNew();
+  void LogCommunication() const;
   absl::StatusOr<contract::ExitCode> End(contract::ExitCode code);
   absl::Status AwaitCommits();
 
@@ -239,9 +240,17 @@ absl::Status Run::SaveIfNew() {
   return keeper_->Save(state_);
 }
 
+void Run::LogCommunication() const {
+  for (const auto& [site, use] : setup_.communicator.statistics()) {
+    setup_.log.line(absl::StrFormat("communication %s: %d calls, %.1f MB, %.2f s", site, use.calls,
+                                    static_cast<double>(use.bytes) / 1e6, use.seconds));
+  }
+}
+
 absl::StatusOr<contract::ExitCode> Run::End(contract::ExitCode code) {
   // Nobody leaves while a peer may still be reading from it.
   LLM_RETURN_IF_ERROR(setup_.communicator.Collective("run.end", Axis::kData, Op::kBarrier, {}));
+  LogCommunication();
   LLM_RETURN_IF_ERROR(WithExitCode(SaveIfNew(), contract::kExitInfrastructure));
   LLM_RETURN_IF_ERROR(AwaitCommits());
   return code;

@@ -1,6 +1,7 @@
 #include "worker/trainer/train_command.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <utility>
@@ -12,6 +13,7 @@
 #include "common/base/file.h"
 #include "common/base/ids.h"
 #include "common/base/status.h"
+#include "worker/contract/shim_config.h"
 #include "worker/contract/trainer_config.h"
 #include "worker/engine/comm/collective.h"
 #include "worker/engine/comm/gloo.h"
@@ -82,10 +84,9 @@ absl::StatusOr<contract::ExitCode> TrainInJob(const TrainOptions& options, const
   LLM_ASSIGN_OR_RETURN(contract::Assignment assignment, control.WaitForAssignment());
   log.line(absl::StrCat("rank ", assignment.rank, " of ", assignment.world_size, ", attempt ",
                         assignment.generation.attempt, ", generation ", assignment.generation.generation));
-  std::unique_ptr<engine::comm::Ring> ring;
-  if (!options.ring_path.empty()) {
-    LLM_ASSIGN_OR_RETURN(ring, engine::comm::Ring::Create(options.ring_path));
-  }
+  std::filesystem::path directory = std::filesystem::path(options.config_path).parent_path();
+  LLM_ASSIGN_OR_RETURN(std::unique_ptr<engine::comm::Ring> ring,
+                       engine::comm::Ring::Create(directory / contract::kCollectivesFile));
   LinkStore store(link, kStoreCallTimeout);
   absl::StatusOr<std::map<Axis, std::unique_ptr<Backend>>> axes = FormGroups(assignment, store);
   if (!axes.ok()) {

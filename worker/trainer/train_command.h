@@ -16,15 +16,14 @@ namespace llmctl::trainer {
 
 struct TrainOptions {
   std::string config_path;
-  // Where the last collectives are recorded (comm/ring.h); empty: nowhere.
-  std::string ring_path;
   // Of a run alone; in a job the assignment says.
   int64_t generation = 1;
   int threads = 1;
   engine::kernels::Isa isa = engine::kernels::Isa::kBest;
 };
 
-// `link` null: alone, as the only rank. `terminated` becomes true on SIGTERM.
+// `link` null: alone, as the only rank. In a job the last collectives are recorded beside the configuration, in the
+// shim's directory. `terminated` becomes true on SIGTERM.
 absl::StatusOr<contract::ExitCode> Train(const TrainOptions& options, ShimLink* link,
                                          const std::atomic<bool>& terminated, const Log& log);
 

@@ -69,9 +69,11 @@ class RankProcesses {
   using OnStep = std::function<void(Rank& rank, int number, int64_t step)>;
 
   RankProcesses(const contract::TrainerConfig& config, OnStep on_step) : on_step_(std::move(on_step)) {
-    std::string path = config.checkpoint.directory + "/config.json";
-    EXPECT_TRUE(WriteFileAtomically(path, contract::EncodeTrainerConfig(config)).ok());
     for (int i = 0; i < config.data_parallel; ++i) {
+      std::string directory = RankDirectory(config, i);
+      std::string path = directory + "/trainer.json";
+      EXPECT_TRUE(MakeDirectories(directory).ok());
+      EXPECT_TRUE(WriteFileAtomically(path, contract::EncodeTrainerConfig(config)).ok());
       ranks_.push_back(std::make_unique<Rank>());
       ranks_.back()->pid = Spawn({"train", "--config", path}, ranks_.back()->shim.trainer_fd());
       ranks_.back()->shim.CloseTrainerEnd();
@@ -80,6 +82,9 @@ class RankProcesses {
   }
   ~RankProcesses() { Await(); }
 
+  static std::string RankDirectory(const contract::TrainerConfig& config, int number) {
+    return config.checkpoint.directory + "/rank-" + std::to_string(number);
+  }
   pid_t pid(int number) const { return ranks_[number]->pid; }
 
   // Waits until a rank has ended.
