@@ -130,6 +130,8 @@ absl::StatusOr<ExitCode> LocalDown(const LocalOptions& options, Session& session
     absl::Status cancelled = CancelJobs(*cluster, *jobs, session);
     if (!cancelled.ok()) session.err << "llmctl: " << cancelled.message() << "\n";
   }
+  // The coordinator's own stop waits for open connections.
+  cluster.reset();
   LLM_RETURN_IF_ERROR(StopSupervisor(directory, *state));
   if (!options.keep_jobs) LLM_RETURN_IF_ERROR(RemoveShims(directory, session));
   session.out << "the local cluster in " << directory.path() << " is down\n";

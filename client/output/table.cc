@@ -13,6 +13,17 @@ size_t Width(const std::string& text) {
   return std::count_if(text.begin(), text.end(), [](unsigned char c) { return (c & 0xC0) != 0x80; });
 }
 
+void Cut(std::string& cell) {
+  if (Width(cell) <= Table::kCellMax) return;
+  size_t characters = 0, bytes = 0;
+  while (bytes < cell.size()) {
+    bool begins = (static_cast<unsigned char>(cell[bytes]) & 0xC0) != 0x80;
+    if (begins && ++characters > Table::kCellMax - 3) break;
+    ++bytes;
+  }
+  cell = cell.substr(0, bytes) + "...";
+}
+
 }  // namespace
 
 void Table::AddRow(std::vector<std::string> cells) {
@@ -21,6 +32,7 @@ void Table::AddRow(std::vector<std::string> cells) {
     if (cell.empty()) cell = "-";
     // A line is a row, whatever a reason may hold.
     std::replace(cell.begin(), cell.end(), '\n', ' ');
+    Cut(cell);
   }
   rows_.push_back(std::move(cells));
 }

@@ -51,6 +51,13 @@ TEST(Table, AlignsColumnsByCharacters) {
             "j-10  -       two lines\n");
 }
 
+TEST(Table, CutsCellsThatNobodyReads) {
+  Table table({"REASON"});
+  table.AddRow({std::string(1000, 'x')});
+
+  EXPECT_EQ(table.ToText(), "REASON\n" + std::string(Table::kCellMax - 3, 'x') + "...\n");
+}
+
 TEST(ToJson, GivesNumbersAndShortNamesAndEveryFieldOfAView) {
   v1::Job job = MakeJob("j-1", v1::JOB_PHASE_RUNNING, 7);
   job.mutable_progress()->set_validation_loss(std::numeric_limits<double>::quiet_NaN());
