@@ -66,9 +66,12 @@ void ProgressView::ShowChanges(const v1::Job& job) {
 
 void ProgressView::Redraw(const v1::Job& job) {
   if (HasEnded(job.phase())) return;
-  std::string text = absl::StrCat(Headline(job), "  ", Bar(job.progress()), ProgressText(job));
-  // A line that wraps cannot be redrawn.
-  if (options_.columns > 1) text = text.substr(0, options_.columns - 1);
+  std::string state = absl::StrCat(job.id(), " ", PhaseName(job.phase()), "  ");
+  std::string figures = ProgressText(job), bar = Bar(job.progress());
+  // A line that wraps cannot be redrawn; the figures are worth more than the bar.
+  size_t width = std::max(options_.columns - 1, 1);
+  if (state.size() + bar.size() + figures.size() > width) bar.clear();
+  std::string text = absl::StrCat(state, bar, figures).substr(0, width);
   out_ << kEraseLine << text;
   redrawn_ = true;
 }

@@ -131,15 +131,24 @@ TEST(ProgressView, PrintsPlainLinesWhereNobodyCanSeeThemRedrawn) {
 
 TEST(ProgressView, RedrawsOneLineOnATerminal) {
   std::ostringstream out;
-  ProgressView view(out, {.terminal = true, .columns = 40});
+  ProgressView view(out, {.terminal = true, .columns = 90});
 
   view.Show(MakeJob("j-1", v1::JOB_PHASE_RUNNING, 300), At(0));
   view.Show(MakeJob("j-1", v1::JOB_PHASE_SUCCEEDED, 600), At(1));
 
   EXPECT_EQ(out.str(),
             "j-1 quickstart running\n"
-            "\r\033[Kj-1 quickstart running  [==========    "
+            "\r\033[Kj-1 running  [==========          ] step 300/600  loss 2.5000  12.3k tok/s"
             "\r\033[Kj-1 quickstart succeeded\n");
+}
+
+TEST(ProgressView, GivesUpTheBarBeforeTheFiguresOnANarrowTerminal) {
+  std::ostringstream out;
+  ProgressView view(out, {.terminal = true, .columns = 46});
+
+  view.Show(MakeJob("j-1", v1::JOB_PHASE_RUNNING, 300), At(0));
+
+  EXPECT_THAT(out.str(), EndsWith("\r\033[Kj-1 running  step 300/600  loss 2.5000  12.3k"));
 }
 
 TEST(ProgressView, GivesCheckpointsALineOfTheirOwn) {
