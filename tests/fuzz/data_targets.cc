@@ -1,0 +1,129 @@
+#include "tests/fuzz/data_targets.h"
+
+#include <cstring>
+#include <string>
+
+#include "common/base/check.h"
+#include "worker/data/prepare/document_stage.h"
+#include "worker/data/shards/dataset.h"
+#include "worker/data/shards/index_format.h"
+#include "worker/engine/checkpoint/box.h"
+#include "worker/engine/checkpoint/manifest.h"
+#include "worker/engine/checkpoint/safetensors.h"
+
+namespace llmctl::fuzz {
+namespace {
+
+void RunSafetensors(absl::string_view bytes) {
+  absl::StatusOr<checkpoint::SafetensorsHeader> header = checkpoint::ParseSafetensorsHeader(bytes, bytes.size());
+  if (!header.ok()) return;
+  int64_t at = header->data_offset;
+  for (const checkpoint::TensorEntry& entry : header->tensors) {
+    CHECK_EQ(header->data_offset + entry.offset, at) << entry.name;
+    at += entry.bytes;
+  }
+  CHECK_EQ(at, static_cast<int64_t>(bytes.size()));
+}
+
+void RunSliceName(absl::string_view bytes) {
+  absl::StatusOr<checkpoint::SliceName> slice = checkpoint::ParseSliceName(bytes);
+  if (slice.ok()) CHECK_EQ(checkpoint::FormatSliceName(slice->tensor, slice->box), std::string(bytes));
+}
+
+void RunCheckpointManifest(absl::string_view bytes) {
+  absl::StatusOr<checkpoint::Manifest> manifest = checkpoint::DecodeManifest(bytes);
+  if (!manifest.ok()) return;
+  std::string text = checkpoint::EncodeManifest(*manifest);
+  absl::StatusOr<checkpoint::Manifest> again = checkpoint::DecodeManifest(text);
+  CHECK(again.ok()) << again.status().message();
+  CHECK_EQ(checkpoint::EncodeManifest(*again), text);
+}
+
+void RunDatasetManifest(absl::string_view bytes) {
+  absl::StatusOr<data::DatasetManifest> manifest = data::DecodeManifest(bytes, "manifest");
+  if (manifest.ok()) CHECK_LT(manifest->end_of_document, manifest->vocabulary_size);
+}
+
+void RunIndex(absl::string_view bytes) {
+  absl::StatusOr<data::IndexSummary> index = data::CheckIndex(bytes);
+  if (index.ok()) CHECK(index->documents >= 0 && index->tokens >= 0);
+}
+
+void CheckDocuments(const data::ChunkDocuments& out, data::InvalidUtf8Policy policy) {
+  for (const data::Document& document : out.documents) {
+    CHECK_EQ(data::FindInvalidUtf8(document.text), absl::string_view::npos);
+    CHECK(data::HasContent(document.text));
+    CHECK_EQ(document.text.find('\r'), std::string::npos);
+    CHECK_EQ(document.text.find('\0'), std::string::npos);
+  }
+  CHECK_EQ(out.records, static_cast<int64_t>(out.documents.size() + out.rejects.size()));
+  if (policy == data::InvalidUtf8Policy::kReject) CHECK_EQ(out.repairs.invalid_utf8, 0);
+}
+
+void RunChunk(absl::string_view bytes, data::InputFormat format) {
+  for (data::InvalidUtf8Policy policy : {data::InvalidUtf8Policy::kReplace, data::InvalidUtf8Policy::kReject}) {
+    data::Chunk chunk;
+    chunk.format = format;
+    chunk.bytes = std::string(bytes);
+    CheckDocuments(data::DocumentStage("text", policy).Run(chunk), policy);
+  }
+}
+
+void RunJsonLines(absl::string_view bytes) { RunChunk(bytes, data::InputFormat::kJsonLines); }
+void RunText(absl::string_view bytes) { RunChunk(bytes, data::InputFormat::kText); }
+
+std::string SafetensorsSeed() {
+  float x[3] = {1, 2, 3};
+  checkpoint::TensorView view{"model.norm.weight@0:3", checkpoint::DataType::kF32, {3}, x};
+  std::string file = checkpoint::SafetensorsHeaderText({&view, 1}, {{"format", "pt"}});
+  return file.append(reinterpret_cast<const char*>(x), sizeof x);
+}
+
+std::string CheckpointManifestSeed() {
+  checkpoint::Manifest manifest;
+  manifest.job = "j-1";
+  manifest.model = {"llama", 4, 256, 8, 4, 704, 260, 10000, 1e-5, true, 0.02};
+  manifest.ledger.Append("sampler", 1, 8);
+  manifest.ledger.AppendSkipped("sampler", 2, 8);
+  manifest.consumed_samples = 16;
+  manifest.optimizer = {"adamw", 2};
+  manifest.numerics = {{"precision", "fp32"}};
+  manifest.files["model.safetensors"] = {100, "abc"};
+  manifest.tensors["w@0:2"] = {"model.safetensors", checkpoint::DataType::kF32, "def"};
+  return checkpoint::EncodeManifest(manifest);
+}
+
+std::string IndexSeed() {
+  std::vector<int32_t> lengths = {3, 1, 2};
+  std::string out;
+  CHECK(data::IndexText(data::TokenType::kUint16, lengths)
+            .Write([&](absl::string_view piece) {
+              out.append(piece.data(), piece.size());
+              return absl::OkStatus();
+            })
+            .ok());
+  return out;
+}
+
+}  // namespace
+
+std::vector<Target> DataTargets() {
+  return {
+      {"safetensors", RunSafetensors, {SafetensorsSeed()}},
+      {"slice_name", RunSliceName, {"model.layers.0.mlp.up_proj.weight@0:352,0:256", "scalar@"}},
+      {"checkpoint_manifest", RunCheckpointManifest, {CheckpointManifestSeed()}},
+      {"dataset_manifest",
+       RunDatasetManifest,
+       {R"({"version": 1, "tokenizer": "byte", "vocabulary_size": 260, "end_of_document": 256, "unigram_entropy": 3.5,
+            "source": {"a": [1]}, "splits": [{"name": "train", "documents": 1, "tokens": 9, "bin_checksum": "ab",
+            "idx_checksum": "cd"}]})"}},
+      {"index", RunIndex, {IndexSeed()}},
+      {"json_lines",
+       RunJsonLines,
+       {"{\"id\": 1, \"text\": \"a\\n\\u00e9\\ud83d\\ude42\"}\n{\"text\": \"b\"}\r\n\n{\"text\": null}",
+        "{\"text\": \"e\xcc\x81 \\ud83d\", \"n\": 99999999999999999999999}"}},
+      {"text", RunText, {"caf\xe9 e\xcc\x81\r\n\xef\xbb\xbf\x01 \xf0\x9f\x99\x82"}},
+  };
+}
+
+}  // namespace llmctl::fuzz

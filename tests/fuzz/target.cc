@@ -1,0 +1,19 @@
+#include "tests/fuzz/target.h"
+
+#include <iterator>
+#include <utility>
+
+#include "tests/fuzz/contract_targets.h"
+#include "tests/fuzz/data_targets.h"
+
+namespace llmctl::fuzz {
+
+std::vector<Target> AllTargets() {
+  std::vector<Target> all = DataTargets();
+  for (std::vector<Target> more : {ContractTargets(), SpecTargets()}) {
+    std::move(more.begin(), more.end(), std::back_inserter(all));
+  }
+  return all;
+}
+
+}  // namespace llmctl::fuzz
