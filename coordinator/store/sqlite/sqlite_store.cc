@@ -48,14 +48,14 @@ absl::StatusCode CodeOf(const soci::soci_error& error) {
   return absl::StatusCode::kInternal;
 }
 
-class SqliteStore final : public Store {
+// The file itself; not thread-safe.
+class SqliteFile {
  public:
-  explicit SqliteStore(SqliteOptions options) : options_(std::move(options)) {}
+  explicit SqliteFile(SqliteOptions options) : options_(std::move(options)) {}
 
   absl::Status Open() {
     LLM_RETURN_IF_ERROR(lock_.Acquire(options_.path + ".lock"));
-    MutexLock lock(mutex_);
-    LLM_RETURN_IF_ERROR(Guarded("open", [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    LLM_RETURN_IF_ERROR(Guarded("open", [&]() {
       session_.open(soci::sqlite3, absl::StrCat("dbname=\"", options_.path, "\""));
       // EXCLUSIVE before the first access in WAL mode: then SQLite needs no shared memory file.
       session_ << "PRAGMA locking_mode = EXCLUSIVE";
@@ -65,16 +65,15 @@ class SqliteStore final : public Store {
       return absl::OkStatus();
     }));
     LLM_RETURN_IF_ERROR(Migrate());
-    return Guarded("prepare the statements of", [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return Guarded("prepare the statements of", [&]() {
       statements_ = std::make_unique<Statements>(session_);
       return absl::OkStatus();
     });
   }
 
-  absl::StatusOr<int64_t> AcquireTerm() override {
-    MutexLock lock(mutex_);
+  absl::StatusOr<int64_t> AcquireTerm() {
     long long term = 0;
-    LLM_RETURN_IF_ERROR(InTransaction("take the next term in", [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    LLM_RETURN_IF_ERROR(InTransaction("take the next term in", [&]() {
       term = statements_->Term() + 1;
       session_ << "UPDATE counter SET value = :term WHERE name = 'term'", soci::use(term);
       return absl::OkStatus();
@@ -82,32 +81,29 @@ class SqliteStore final : public Store {
     return term;
   }
 
-  absl::StatusOr<Records> Load() override {
-    MutexLock lock(mutex_);
+  absl::StatusOr<Records> Load() {
     Records records;
-    LLM_RETURN_IF_ERROR(Guarded("load", [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return ReadAll(records); }));
+    LLM_RETURN_IF_ERROR(Guarded("load", [&]() { return ReadAll(records); }));
     return records;
   }
 
-  absl::Status Commit(int64_t term, const std::vector<Change>& batch) override {
-    MutexLock lock(mutex_);
-    return InTransaction("commit to", [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+  absl::Status Commit(int64_t term, const std::vector<Change>& batch) {
+    return InTransaction("commit to", [&]() {
       long long newest = statements_->Term();
       if (newest != term) {
         return absl::FailedPreconditionError(absl::StrCat(
             "this coordinator's term is ", term, ", the store's is ", newest, ": another coordinator took over"));
       }
       for (const Change& change : batch) {
-        std::visit([&](const auto& c) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { statements_->Apply(c); }, change);
+        std::visit([&](const auto& c) { statements_->Apply(c); }, change);
       }
       return absl::OkStatus();
     });
   }
 
-  absl::StatusOr<std::vector<JobEventRecord>> ReadEvents(const JobId& job, int64_t after, int limit) override {
-    MutexLock lock(mutex_);
+  absl::StatusOr<std::vector<JobEventRecord>> ReadEvents(const JobId& job, int64_t after, int limit) {
     std::vector<JobEventRecord> events;
-    LLM_RETURN_IF_ERROR(Guarded("read events from", [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    LLM_RETURN_IF_ERROR(Guarded("read events from", [&]() {
       long long sequence_after = after, sequence = 0, time_ns = 0, attempt = 0, generation = 0;
       std::string kind, text;
       soci::statement rows =
@@ -136,8 +132,8 @@ class SqliteStore final : public Store {
   }
 
   template <typename Body>
-  absl::Status InTransaction(const char* what, Body body) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    absl::Status status = Guarded(what, [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+  absl::Status InTransaction(const char* what, Body body) {
+    absl::Status status = Guarded(what, [&]() {
       session_ << "BEGIN IMMEDIATE";
       absl::Status done = body();
       if (done.ok()) session_ << "COMMIT";
@@ -145,7 +141,7 @@ class SqliteStore final : public Store {
     });
     if (!status.ok()) {
       // SQLite may have rolled back already; then this has nothing to do and says so.
-      Guarded("roll back in", [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+      Guarded("roll back in", [&]() {
         session_ << "ROLLBACK";
         return absl::OkStatus();
       }).IgnoreError();
@@ -153,9 +149,9 @@ class SqliteStore final : public Store {
     return status;
   }
 
-  absl::Status Migrate() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+  absl::Status Migrate() {
     int schema = 0;
-    LLM_RETURN_IF_ERROR(Guarded("read the schema version of", [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    LLM_RETURN_IF_ERROR(Guarded("read the schema version of", [&]() {
       session_ << "PRAGMA user_version", soci::into(schema);
       return absl::OkStatus();
     }));
@@ -167,7 +163,7 @@ class SqliteStore final : public Store {
           ": a newer llm-coordinator wrote it; run that version or newer, or restore a backup made before the upgrade"));
     }
     for (int step = schema; step < newest; ++step) {
-      LLM_RETURN_IF_ERROR(InTransaction("bring up to date", [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+      LLM_RETURN_IF_ERROR(InTransaction("bring up to date", [&]() {
         for (const char* statement : migrations[step]) session_ << statement;
         session_ << absl::StrCat("PRAGMA user_version = ", step + 1);
         return absl::OkStatus();
@@ -176,7 +172,7 @@ class SqliteStore final : public Store {
     return absl::OkStatus();
   }
 
-  absl::Status ReadAll(Records& records) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+  absl::Status ReadAll(Records& records) {
     session_ << "SELECT value FROM counter WHERE name = 'next_job'", soci::into(records.counters.next_job);
     session_ << "SELECT value FROM counter WHERE name = 'revision'", soci::into(records.counters.revision);
     std::string id, record;
@@ -199,11 +195,39 @@ class SqliteStore final : public Store {
 
   const SqliteOptions options_;
   FileLock lock_;
-
-  Mutex mutex_;
-  soci::session session_ ABSL_GUARDED_BY(mutex_);
+  soci::session session_;
   // After the session: statements must go first.
-  std::unique_ptr<Statements> statements_ ABSL_GUARDED_BY(mutex_);
+  std::unique_ptr<Statements> statements_;
+};
+
+class SqliteStore final : public Store {
+ public:
+  explicit SqliteStore(SqliteOptions options) : file_(std::move(options)) {}
+
+  absl::Status Open() {
+    MutexLock lock(mutex_);
+    return file_.Open();
+  }
+  absl::StatusOr<int64_t> AcquireTerm() override {
+    MutexLock lock(mutex_);
+    return file_.AcquireTerm();
+  }
+  absl::StatusOr<Records> Load() override {
+    MutexLock lock(mutex_);
+    return file_.Load();
+  }
+  absl::Status Commit(int64_t term, const std::vector<Change>& batch) override {
+    MutexLock lock(mutex_);
+    return file_.Commit(term, batch);
+  }
+  absl::StatusOr<std::vector<JobEventRecord>> ReadEvents(const JobId& job, int64_t after, int limit) override {
+    MutexLock lock(mutex_);
+    return file_.ReadEvents(job, after, limit);
+  }
+
+ private:
+  Mutex mutex_;
+  SqliteFile file_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace
