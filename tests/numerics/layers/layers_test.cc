@@ -42,7 +42,7 @@ class Layers : public testing::Test {
   void SetUp() override { torch::manual_seed(1); }
 };
 
-TEST_F(Layers, LinearAgreesWithAutogradAndAddsToItsGradient) {
+TEST_F(Layers, LinearAgreesWithAutogradAndAddsToOrSetsItsGradient) {
   const int64_t rows = 7, in = 5, out = 9;
   torch::Tensor x = Random({rows, in}), weight = Random({out, in}), d_y = Random({rows, out});
   torch::Tensor x_leaf = Leaf(x), weight_leaf = Leaf(weight);
@@ -59,11 +59,13 @@ TEST_F(Layers, LinearAgreesWithAutogradAndAddsToItsGradient) {
 
   linear.Forward();
   linear.BackwardInput();
-  linear.BackwardWeight(&sink);
+  linear.BackwardWeight(Accumulation::kAdd, &sink);
 
   ExpectEqual(y, expected.detach(), "y");
   ExpectEqual(d_x, x_leaf.grad(), "d_x");
   ExpectEqual(gradient - before, weight_leaf.grad(), "gradient");
+  linear.BackwardWeight(Accumulation::kSet, nullptr);
+  ExpectEqual(gradient, weight_leaf.grad(), "gradient that was set");
   EXPECT_EQ(sink.names, (std::vector<std::string>{"q", "k"}));
 }
 
@@ -97,7 +99,7 @@ TEST_F(Layers, RmsNormAgreesWithAutograd) {
     norm.Bind(rows);
 
     norm.Forward();
-    norm.Backward(add ? RmsNorm<double>::Stream::kAdd : RmsNorm<double>::Stream::kSet, &sink);
+    norm.Backward(add ? Accumulation::kAdd : Accumulation::kSet, &sink);
 
     ExpectEqual(sum, x + branch, "sum");
     ExpectEqual(out, expected.detach(), "out");

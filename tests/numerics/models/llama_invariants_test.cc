@@ -65,6 +65,25 @@ TEST_P(LlamaPrecision, SameStepTwiceGivesTheSameBits) {
   EXPECT_EQ(std::memcmp(first.data(), second.data(), first.size() * sizeof(double)), 0);
 }
 
+TEST_P(LlamaPrecision, ZeroedGradientsReadAsZeroAndAreSetByTheNextPass) {
+  for (bool tied : {false, true}) {
+    Case c = FourSamples();
+    c.shape.tie_embeddings = tied;
+    Batch batch = MakeBatch(c);
+    EngineRun fresh(c, {.precision = GetParam()}), used(c, {.precision = GetParam()});
+    for (EngineRun* run : {&fresh, &used}) run->SetWeights(MakeWeights(c));
+    fresh.Backward(batch, 0, 2);
+    used.Backward(batch, 2, 2);
+
+    used.model().ZeroGradients();
+    used.Backward(batch, 0, 2);
+
+    EXPECT_EQ(used.Gradients(), fresh.Gradients());
+    used.model().ZeroGradients();
+    EXPECT_EQ(used.Gradients(), std::vector<double>(used.model().flat_size()));
+  }
+}
+
 TEST_P(LlamaPrecision, ForwardAloneGivesTheLossOfTraining) {
   Case c = FourSamples();
   Batch batch = MakeBatch(c);

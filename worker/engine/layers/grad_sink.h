@@ -16,4 +16,8 @@ class GradSink {
   virtual void GradientReady(const Parameter& parameter) = 0;
 };
 
+// What a backward pass does to a weight gradient: the first micro-batch of a step sets it, which saves clearing and
+// reading back as many bytes as the model has parameters.
+enum class Accumulation { kSet, kAdd };
+
 }  // namespace llmctl::engine

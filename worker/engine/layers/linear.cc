@@ -45,12 +45,14 @@ void Linear<A>::BackwardInput() const {
 }
 
 template <typename A>
-void Linear<A>::BackwardWeight(GradSink* sink) const {
+void Linear<A>::BackwardWeight(Accumulation accumulation, GradSink* sink) const {
+  bool add = accumulation == Accumulation::kAdd;
   if constexpr (std::is_same_v<A, R>) {
-    kernels::Multiply(d_y_transposed_, x_, product_, /*add=*/true);
+    kernels::Multiply(d_y_transposed_, x_, product_, add);
   } else {
     kernels::Multiply(d_y_transposed_, x_, product_, /*add=*/false);
-    kernels_->accumulate(weights_.product, weights_.out * weights_.in, weights_.gradient);
+    auto* into_gradient = add ? kernels_->accumulate : kernels_->widen;
+    into_gradient(weights_.product, weights_.out * weights_.in, weights_.gradient);
   }
   if (sink == nullptr) return;
   for (const Parameter* parameter : weights_.parameters) sink->GradientReady(*parameter);

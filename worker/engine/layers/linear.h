@@ -43,8 +43,8 @@ class Linear {
 
   void Forward() const;
   void BackwardInput() const;
-  // Adds to the gradient. `sink` may be null.
-  void BackwardWeight(GradSink* sink) const;
+  // `sink` may be null.
+  void BackwardWeight(Accumulation accumulation, GradSink* sink) const;
 
  private:
   const kernels::KernelTable<A>* kernels_;

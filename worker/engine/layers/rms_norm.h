@@ -33,8 +33,6 @@ class RmsNorm {
     R* d_stream = nullptr;
     A* d_stream_operand = nullptr;  // the same rounded, for the GEMMs; null where A is R
   };
-  // What becomes of d_stream: the last norm sets it, others add.
-  enum class Stream { kSet, kAdd };
 
   RmsNorm(const kernels::KernelTable<A>& kernels, const Weights& weights, const Activations& activations)
       : kernels_(&kernels), weights_(weights), activations_(activations) {}
@@ -47,11 +45,12 @@ class RmsNorm {
                             .sum = activations_.sum, .out = activations_.out, .scale = activations_.scale});
   }
 
-  // Input and weight in one pass over the rows: both are bound by memory.
-  void Backward(Stream stream, GradSink* sink) const {
+  // Input and weight in one pass over the rows: both are bound by memory. Of the norms of a model the last one
+  // sets the gradient of the stream, the others add to it. The gradient of the weight is added to.
+  void Backward(Accumulation stream, GradSink* sink) const {
     kernels_->norm_backward({.rows = rows_, .columns = weights_.columns, .d_out = activations_.d_out,
                              .sum = activations_.sum, .scale = activations_.scale, .weight = weights_.weight,
-                             .add = stream == Stream::kAdd, .d_sum = activations_.d_stream,
+                             .add = stream == Accumulation::kAdd, .d_sum = activations_.d_stream,
                              .d_sum_operand = activations_.d_stream_operand, .d_weight = weights_.gradient});
     if (sink != nullptr) sink->GradientReady(*weights_.parameter);
   }

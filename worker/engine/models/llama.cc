@@ -160,6 +160,7 @@ float* Llama<A>::master() {
 
 template <typename A>
 float* Llama<A>::gradients() {
+  if (gradients_stale_) ClearGradients();
   if constexpr (std::is_same_v<R, float>) return gradients_;
   return nullptr;
 }
@@ -172,6 +173,7 @@ double* Llama<A>::master64() {
 
 template <typename A>
 double* Llama<A>::gradients64() {
+  if (gradients_stale_) ClearGradients();
   if constexpr (std::is_same_v<R, double>) return gradients_;
   return nullptr;
 }
@@ -206,7 +208,25 @@ void Llama<A>::CastWeights() {
 
 template <typename A>
 void Llama<A>::ZeroGradients() {
+  gradients_stale_ = true;
+}
+
+template <typename A>
+void Llama<A>::ClearGradients() {
   std::fill(gradients_, gradients_ + table_.flat_size, R(0));
+  gradients_stale_ = false;
+}
+
+// Those that layers only add to: norms, and the embedding unless the head sets it.
+template <typename A>
+void Llama<A>::ClearAddedGradients() {
+  for (const Parameter& parameter : table_.parameters) {
+    bool is_norm = parameter.shape.size() == 1;
+    bool is_embedding = parameter.offset == 0 && !shape_.tie_embeddings;
+    if (is_norm || is_embedding) {
+      std::fill(gradients_ + parameter.offset, gradients_ + parameter.offset + parameter.count, R(0));
+    }
+  }
 }
 
 template <typename A>
@@ -271,28 +291,31 @@ LossSum Llama<A>::ForwardBackward(const MicroBatch& batch, double gradient_scale
   c10::InferenceMode inference;
   CHECK(options_.training) << "the model was made without gradients";
   LossSum loss = RunForward(batch, gradient_scale);
+  Accumulation accumulation = gradients_stale_ ? Accumulation::kSet : Accumulation::kAdd;
+  if (gradients_stale_) ClearAddedGradients();
+  gradients_stale_ = false;  // before the sink hears of any: it may ask for gradients()
   head_.BackwardInput();
-  head_.BackwardWeight(sink);
-  final_norm_.Backward(RmsNorm<A>::Stream::kSet, sink);
-  for (auto block = blocks_.rbegin(); block != blocks_.rend(); ++block) BackwardBlock(*block, sink);
+  head_.BackwardWeight(accumulation, sink);
+  final_norm_.Backward(Accumulation::kSet, sink);
+  for (auto block = blocks_.rbegin(); block != blocks_.rend(); ++block) BackwardBlock(*block, accumulation, sink);
   embedding_.BackwardWeight(sink);
   return loss;
 }
 
 template <typename A>
-void Llama<A>::BackwardBlock(const Block& block, GradSink* sink) {
+void Llama<A>::BackwardBlock(const Block& block, Accumulation accumulation, GradSink* sink) {
   block.down.BackwardInput();
-  block.down.BackwardWeight(sink);
+  block.down.BackwardWeight(accumulation, sink);
   block.swiglu.BackwardInput();
   block.gate_up.BackwardInput();
-  block.gate_up.BackwardWeight(sink);
-  block.ffn_norm.Backward(RmsNorm<A>::Stream::kAdd, sink);
+  block.gate_up.BackwardWeight(accumulation, sink);
+  block.ffn_norm.Backward(Accumulation::kAdd, sink);
   block.output.BackwardInput();
-  block.output.BackwardWeight(sink);
+  block.output.BackwardWeight(accumulation, sink);
   block.attention.BackwardInput();
   block.qkv.BackwardInput();
-  block.qkv.BackwardWeight(sink);
-  block.attention_norm.Backward(RmsNorm<A>::Stream::kAdd, sink);
+  block.qkv.BackwardWeight(accumulation, sink);
+  block.attention_norm.Backward(Accumulation::kAdd, sink);
 }
 
 template <typename A>

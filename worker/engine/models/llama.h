@@ -77,7 +77,9 @@ class Llama final : public Model {
   void Bind(int64_t samples, int64_t sequence_length);
   void RunBlocks(const MicroBatch& batch);
   LossSum RunForward(const MicroBatch& batch, double gradient_scale);
-  void BackwardBlock(const Block& block, GradSink* sink);
+  void ClearGradients();
+  void ClearAddedGradients();
+  void BackwardBlock(const Block& block, Accumulation accumulation, GradSink* sink);
 
   layout::ModelShape shape_;
   ModelOptions options_;
@@ -94,6 +96,8 @@ class Llama final : public Model {
   std::vector<Block> blocks_;
   RmsNorm<A> final_norm_;
   Linear<A> head_;
+  // ZeroGradients was called and the vector still holds old numbers; see ForwardBackward.
+  bool gradients_stale_ = false;
   int64_t bound_samples_ = 0;
   int64_t bound_length_ = 0;
 };

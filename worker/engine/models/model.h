@@ -72,9 +72,11 @@ class Model {
   virtual void Initialize(uint64_t seed) = 0;
   // Master weights -> the type the layers compute in. After Initialize, a load, or an optimizer step.
   virtual void CastWeights() = 0;
+  // The next ForwardBackward sets the gradients instead of adding to them. Until then a pointer that gradients()
+  // gave earlier may show old numbers; calling gradients() again clears them.
   virtual void ZeroGradients() = 0;
 
-  // Adds to gradients(). `sink` may be null.
+  // Adds to gradients(), or sets them after ZeroGradients(). `sink` may be null.
   virtual LossSum ForwardBackward(const MicroBatch& batch, double gradient_scale, GradSink* sink) = 0;
   virtual LossSum Forward(const MicroBatch& batch) = 0;
   // Logits of the last position of one sequence of `length` <= sequence_length_max tokens: [vocabulary].
