@@ -186,17 +186,17 @@ int64_t MinorFaults() {
 // the allocator keeps; a temporary of the size of an activation or a weight would fault in hundreds of pages.
 TEST(Llama, StepTouchesNoFreshPages) {
   for (Precision precision : {Precision::kFp32, Precision::kBf16}) {
-    Case c{.name = "wide", .shape = SmallShape(), .samples = 8, .length = 256};
+    Case c{.name = "wide", .shape = SmallShape(), .samples = 4, .length = 128};
     c.shape.hidden = 256;
     c.shape.ffn = 512;
     c.shape.vocabulary = 1024;
     Batch batch = MakeBatch(c);
     EngineRun run(c, {.precision = precision});
     run.model().Initialize(1);
-    for (int warmup = 0; warmup < 3; ++warmup) run.Backward(batch, 0, 8);
+    for (int warmup = 0; warmup < 2; ++warmup) run.Backward(batch, 0, 4);
     int64_t before = MinorFaults();
 
-    run.Backward(batch, 0, 8);
+    run.Backward(batch, 0, 4);
 
     EXPECT_LT(MinorFaults() - before, 50);
   }
