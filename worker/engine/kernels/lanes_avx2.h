@@ -1,6 +1,8 @@
 // Eight fp32 lanes of AVX2 with FMA. Included by table_avx2.cc only.
 #pragma once
 
+#include <initializer_list>
+
 #include <immintrin.h>
 
 #include "worker/engine/kernels/lanes.h"

@@ -1,6 +1,8 @@
 // Sixteen fp32 lanes of AVX-512. Included by table_avx512.cc only.
 #pragma once
 
+#include <initializer_list>
+
 #include <immintrin.h>
 
 #include "worker/engine/kernels/lanes.h"

@@ -1,7 +1,8 @@
+#include "worker/engine/kernels/lanes_avx2.h"
+
 #include "worker/engine/kernels/attention_blocked.h"
 #include "worker/engine/kernels/column.h"
 #include "worker/engine/kernels/columns.h"
-#include "worker/engine/kernels/lanes_avx2.h"
 
 namespace llmctl::engine::kernels {
 
