@@ -20,17 +20,17 @@ prepare_text() {
 }
 
 show_result() {
-  local job=$1 checkpoint
+  local checkpoint
   say "A sample from the model"
-  "$bin/llmctl" generate "$job" --prompt "The package " --tokens 300 --seed 1
-  checkpoint=$("$bin/llmctl" checkpoints "$job" -o json |
+  "$bin/llmctl" generate quickstart --prompt "The package " --tokens 300 --seed 1
+  checkpoint=$("$bin/llmctl" checkpoints quickstart -o json |
     /usr/bin/python3 -c 'import json, sys; print(json.load(sys.stdin)["checkpoints"][0]["path"])')
   cat <<EOF
 
 Checkpoint: $checkpoint
 The cluster is still up. Try next:
-  $build/bin/llmctl get $job
-  $build/bin/llmctl generate $job --prompt "In Debian, " --tokens 200
+  $build/bin/llmctl get quickstart
+  $build/bin/llmctl generate quickstart --prompt "In Debian, " --tokens 200
   $build/bin/llmctl local down
 EOF
 }
@@ -43,6 +43,5 @@ prepare_text
 say "Starting a coordinator and two workers"
 "$bin/llmctl" local up --workers=2
 say "Training"
-job=$("$bin/llmctl" submit examples/quickstart.yaml -o json | /usr/bin/python3 -c 'import json, sys; print(json.load(sys.stdin)["id"])')
-"$bin/llmctl" wait --follow "$job"
-show_result "$job"
+"$bin/llmctl" submit --follow examples/quickstart.yaml
+show_result
