@@ -52,7 +52,7 @@ void ConcludeGang(Turn& turn, Job& job) {
   const Attempt& attempt = *job.attempt;
   AccountRunTime(turn, job);
   turn.state.run_time_since.erase(job.id);
-  turn.state.probe_digests.erase(job.id);
+  turn.state.checks.erase(job.id);
   turn.Disarm(job.id);
   ReleaseUnusedDevices(turn.state, job);
   turn.Send(DropRendezvous{CurrentGeneration(job)});

@@ -33,7 +33,7 @@ void SendProbe(Turn& turn, const Job& job, const NodeId& node) {
   probe.generation = CurrentGeneration(job);
   probe.checkpoint_directory = job.requirements.checkpoint_directory;
   probe.dataset = job.requirements.dataset;
-  probe.nonce = absl::StrCat(job.id.value(), "-g", job.attempt->generation);
+  probe.nonce = absl::StrCat(job.id.value(), "-g", job.attempt->generation, "-", turn.state.checks[job.id].round);
   probe.write = node == job.attempt->ranks.front().node;
   turn.SendToHost(node, std::move(probe));
 }
@@ -81,6 +81,21 @@ std::string ProbeFailure(const Job& job, const ProbeAnswered& answer) {
                       " do not share the checkpoint directory ", job.requirements.checkpoint_directory,
                       " or the dataset ", job.requirements.dataset, ": ", answer.node.value(), " says: ", answer.error,
                       "; mount a shared file system at the same path on both");
+}
+
+// A host has not passed its check.
+void DoubtOrFail(Turn& turn, Job& job, const ProbeAnswered& answer) {
+  GangCheck& check = turn.state.checks[job.id];
+  const NodeId& writer = job.attempt->ranks.front().node;
+  bool reader = answer.node != writer;
+  if (reader && !check.digests.contains(writer)) return;  // of the round before
+  if (reader && check.round + 1 < kProbeRounds) {
+    ++check.round;
+    check.digests.clear();
+    SendProbe(turn, job, writer);
+    return;
+  }
+  FailGang(turn, job, FailureClass::kConfig, ProbeFailure(job, answer));
 }
 
 }  // namespace
@@ -145,7 +160,7 @@ void RepeatStart(Turn& turn, const Job& job, const NodeId& node) {
     SendStart(turn, job, node);
     return;
   }
-  const std::map<NodeId, std::string>& answers = turn.state.probe_digests[job.id];
+  const std::map<NodeId, std::string>& answers = turn.state.checks[job.id].digests;
   const NodeId& first = job.attempt->ranks.front().node;
   if (!answers.contains(node) && (node == first || answers.contains(first))) SendProbe(turn, job, node);
 }
@@ -156,10 +171,10 @@ void OnProbeAnswered(Turn& turn, const ProbeAnswered& event) {
   std::vector<NodeId> hosts = HostsOf(*job->attempt);
   if (std::find(hosts.begin(), hosts.end(), event.node) == hosts.end()) return;
   if (!event.ok) {
-    FailGang(turn, *job, FailureClass::kConfig, ProbeFailure(*job, event));
+    DoubtOrFail(turn, *job, event);
     return;
   }
-  std::map<NodeId, std::string>& answers = turn.state.probe_digests[job->id];
+  std::map<NodeId, std::string>& answers = turn.state.checks[job->id].digests;
   answers[event.node] = event.dataset_digest;
   if (!answers.contains(hosts.front())) return;
   if (std::string text = DatasetDisagreement(*job, answers); !text.empty()) {

@@ -45,7 +45,7 @@ void RestoreVolatile(State& state) {
   state.connected.clear();
   state.timers.clear();
   state.next_timer = 1;
-  state.probe_digests.clear();
+  state.checks.clear();
   state.waiting_reason.clear();
   state.run_time_since.clear();
   for (const auto& [id, job] : state.jobs) {

@@ -42,6 +42,14 @@ struct Timer {
   int round = 0;  // of kStop: how often the hosts have been reminded
 };
 
+// Do the hosts of a gang see the same files? The first writes a nonce, then the others read it.
+struct GangCheck {
+  // A host that does not find the nonce is not believed at once: the writer removes it when its link breaks, and
+  // network file systems remember for a while that a file was not there. Each round has a nonce of its own.
+  int round = 0;
+  std::map<NodeId, std::string> digests;  // of the dataset that each host sees, in this round
+};
+
 struct State {
   Counters counters;
   std::map<JobId, Job> jobs;
@@ -55,8 +63,7 @@ struct State {
   std::set<NodeId> connected;  // have had a Hello in this term, and a lease since
   std::map<int64_t, Timer> timers;
   int64_t next_timer = 1;
-  // Answers of the hosts of a gang being checked: digest of the dataset each sees.
-  std::map<JobId, std::map<NodeId, std::string>> probe_digests;
+  std::map<JobId, GangCheck> checks;
   std::map<JobId, std::string> waiting_reason;  // of queued jobs, from the last plan
   std::map<JobId, absl::Duration> run_time_since;  // monotonic: up to when Job::run_time is accounted for
 };

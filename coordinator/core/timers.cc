@@ -16,7 +16,7 @@ namespace {
 
 void OnProbeTimer(Turn& turn, Job& job) {
   std::string silent;
-  const std::map<NodeId, std::string>& answers = turn.state.probe_digests[job.id];
+  const std::map<NodeId, std::string>& answers = turn.state.checks[job.id].digests;
   for (const NodeId& host : HostsOf(*job.attempt)) {
     if (!answers.contains(host)) absl::StrAppend(&silent, silent.empty() ? "" : ", ", host.value());
   }

@@ -41,8 +41,15 @@ void ReplaceOwners(State& state, const NodeId& node, const Shims& shims) {
       if (rank.node == node) state.device_owner[{node, rank.device}] = CurrentGeneration(job);
     }
   }
-  for (const auto& [generation, reports] : shims) {
-    for (const ShimReport& report : reports) state.device_owner.emplace(std::pair(node, report.device), generation);
+  // A process has a device before a mere record of one that ended there: records of several generations may lie
+  // about, and the release of one of them must not free what another still uses.
+  for (bool exited : {false, true}) {
+    for (const auto& [generation, reports] : shims) {
+      for (const ShimReport& report : reports) {
+        if ((report.phase == RankPhase::kExited) != exited) continue;
+        state.device_owner.emplace(std::pair(node, report.device), generation);
+      }
+    }
   }
 }
 

@@ -62,15 +62,37 @@ TEST(GangStart, HostsWithoutASharedDirectoryFailTheJobAndAreNamed) {
   world.Connect("node-b");
   JobId id = world.Submit(CoreWorld::Needs(2));
   world.Place();
-  world.Do(ProbeAnswered{NodeId("node-a"), world.generation(id), true, "", "d"});
 
-  world.Do(ProbeAnswered{NodeId("node-b"), world.generation(id), false, "no file .probe in /ckpt", ""});
+  for (int round = 0; round < kProbeRounds; ++round) {
+    ASSERT_EQ(world.job(id).phase, JobPhase::kStarting);
+    world.Do(ProbeAnswered{NodeId("node-a"), world.generation(id), true, "", "d"});
+    world.Do(ProbeAnswered{NodeId("node-b"), world.generation(id), false, "no such file in /ckpt", ""});
+  }
 
   EXPECT_EQ(world.job(id).phase, JobPhase::kFailed);
   EXPECT_EQ(world.job(id).failure_class, FailureClass::kConfig);
   EXPECT_THAT(world.reason(id), HasSubstr("hosts node-a and node-b do not share the checkpoint directory /ckpt"));
   EXPECT_THAT(world.reason(id), HasSubstr("mount a shared file system"));
   EXPECT_THAT(world.state.device_owner, IsEmpty()) << "no process was ever asked for";
+}
+
+// Found by the simulator: the writer's link broke, so it removed its nonce before the other host had looked.
+TEST(GangStart, NonceThatIsMissedOnceIsWrittenAnew) {
+  CoreWorld world;
+  world.Connect("node-a");
+  world.Connect("node-b");
+  JobId id = world.Submit(CoreWorld::Needs(2));
+  world.Place();
+  std::string nonce = world.Sent<ProbeHost>().at(0).nonce;
+  world.Do(ProbeAnswered{NodeId("node-a"), world.generation(id), true, "", "d"});
+
+  world.Do(ProbeAnswered{NodeId("node-b"), world.generation(id), false, "no such file in /ckpt", ""});
+  ASSERT_THAT(world.Sent<ProbeHost>(), SizeIs(1));
+  EXPECT_TRUE(world.Sent<ProbeHost>()[0].write);
+  EXPECT_NE(world.Sent<ProbeHost>()[0].nonce, nonce);
+  world.AnswerProbes(id);
+
+  EXPECT_THAT(world.Sent<StartRanks>(), SizeIs(2));
 }
 
 TEST(GangStart, DifferentDatasetsFailTheJobAndBothDigestsAreNamed) {

@@ -108,6 +108,27 @@ TEST(WorkerLoss, LostWorkerMovesTheGangAtOnceAndItsDevicesAreNotUsedBeforeItsHel
   EXPECT_EQ(world.job(second).phase, JobPhase::kStarting);
 }
 
+// Found by the simulator: the release of an ended generation freed the device that a later one still used.
+TEST(WorkerLoss, RecordOfAnEndedProcessDoesNotHideTheProcessThatHasTheDevice) {
+  CoreWorld world;
+  world.Connect("node-a");
+  JobId id = world.Submit();
+  world.Run(id);
+  std::vector<ShimReport> shims = world.ShimsOf("node-a");
+  ShimReport ended = shims[0];
+  ended.generation = {JobId("j-0"), 1, 1};
+  ended.phase = RankPhase::kExited;
+  ended.exit = ExitCode(0);
+  shims.insert(shims.begin(), ended);
+  GenerationId old = world.generation(id);
+  world.Lose("node-a");
+
+  world.Reconnect("node-a", shims);
+  world.Do(GangReleased{NodeId("node-a"), ended.generation});
+
+  EXPECT_EQ(world.state.device_owner.at({NodeId("node-a"), 0}), old);
+}
+
 TEST(WorkerLoss, ToldOfAnEarlierIncarnationIsIgnored) {
   CoreWorld world;
   Node node = CoreWorld::MakeNode("node-a");
