@@ -35,7 +35,10 @@ std::string Describe(const core::Event& event) {
           [](const core::RankChanged& e) {
             std::string text =
                 absl::StrCat("RankChanged ", Name(e.generation), "/r", e.rank, " ", RankPhaseName(e.phase));
-            if (e.exit.has_value()) absl::StrAppend(&text, " code ", e.exit->exit_code, " signal ", e.exit->signal, " ", e.exit->fatal_message);
+            if (e.exit.has_value()) {
+              absl::StrAppend(&text, " code ", e.exit->exit_code, " signal ", e.exit->signal, " ",
+                              e.exit->fatal_message);
+            }
             return text;
           },
           [](const core::GangReleased& e) {

@@ -121,9 +121,16 @@ void Faults::RebootHost() {
 
 void Faults::Partition() {
   int host = sim_.Pick(static_cast<int>(hosts_.size()));
-  int kind = sim_.Pick(3);
-  sim_.Reached(kind == 0 ? "partition" : kind == 1 ? "partition towards the coordinator" : "partition towards the agent");
-  network_.Block(host, kind != 2, kind != 1);
+  struct Kind {
+    const char* name;
+    bool up, down;  // blocked
+  };
+  const Kind kinds[] = {{"partition", true, true},
+                        {"partition towards the coordinator", true, false},
+                        {"partition towards the agent", false, true}};
+  const Kind& kind = kinds[sim_.Pick(3)];
+  sim_.Reached(kind.name);
+  network_.Block(host, kind.up, kind.down);
   absl::Duration length = sim_.Chance(0.15) ? absl::Minutes(4) : sim_.Between(absl::Seconds(1), absl::Seconds(40));
   if (length > absl::Minutes(2)) sim_.Reached("partition beyond the orphan timeout");
   sim_.After(length, [this, host] { network_.Unblock(host); });

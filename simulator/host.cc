@@ -15,8 +15,13 @@ absl::Duration ShortDelay(Simulation& sim) { return sim.Between(absl::Microsecon
 
 }  // namespace
 
-Host::Host(Simulation& sim, Network& network, Trainers& trainers, SharedDisk& disk, int index, int devices)
-    : sim_(sim), network_(network), trainers_(trainers), shared_(disk), index_(index), devices_(devices) {}
+Host::Host(Simulation& sim, Network& network, Trainers& trainers, SharedDisk& disk, Machine machine)
+    : sim_(sim),
+      network_(network),
+      trainers_(trainers),
+      shared_(disk),
+      index_(machine.index),
+      devices_(machine.devices) {}
 
 Node Host::Describe() const {
   Node node;
@@ -101,7 +106,8 @@ void Host::PowerOff(bool wipe) {
   for (auto& [key, shim] : disk_.shims) {
     shim.alive = false;
     if (!shim.exit.has_value()) {
-      shim.exit = agent::ExitRecord{.signal = 9, .fatal_class = "infrastructure", .fatal_message = "the host was restarted"};
+      shim.exit = agent::ExitRecord{
+          .signal = 9, .fatal_class = "infrastructure", .fatal_message = "the host was restarted"};
     }
   }
   if (wipe) disk_ = Disk{};

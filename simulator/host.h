@@ -23,7 +23,12 @@ namespace llmctl::simulator {
 
 class Host {
  public:
-  Host(Simulation& sim, Network& network, Trainers& trainers, SharedDisk& disk, int index, int devices);
+  struct Machine {
+    int index = 0;
+    int devices = 1;
+  };
+
+  Host(Simulation& sim, Network& network, Trainers& trainers, SharedDisk& disk, Machine machine);
   Host(const Host&) = delete;
   Host& operator=(const Host&) = delete;
 

@@ -44,7 +44,8 @@ int main(int argc, char** argv) {
     actions += outcome.actions;
     for (const auto& [probe, count] : outcome.probes) probes[probe] += count;
     if (!outcome.violation.empty()) {
-      absl::PrintF("seed %d: %s\nreplay with: llm-simulator --seed=%d --trace\n", seed + i, outcome.violation, seed + i);
+      absl::PrintF("seed %d: %s\n", seed + i, outcome.violation);
+      absl::PrintF("replay with: llm-simulator --seed=%d --trace\n", seed + i);
       return 1;
     }
     if (seeds == 1) absl::PrintF("trace hash %016x\n", outcome.trace_hash);

@@ -34,7 +34,7 @@ class World {
     for (int i = 0; i < host_count_; ++i) {
       int here = 1 + sim_.Pick(2);
       devices += here;
-      hosts_.push_back(std::make_unique<Host>(sim_, network_, trainers_, disk_, i, here));
+      hosts_.push_back(std::make_unique<Host>(sim_, network_, trainers_, disk_, Host::Machine{i, here}));
       hosts_.back()->set_coordinator_up([this] { return coordinator_.up(); });
       hosts_.back()->set_on_retired([this](const GenerationId& id, int rank) { CheckRetired(id, rank); });
     }
@@ -88,7 +88,8 @@ class World {
     if (job == coordinator_.store().jobs().end() || !HasLiveGang(job->second.phase)) return;
     const Attempt& attempt = *job->second.attempt;
     if (attempt.generation != id.generation || attempt.ranks[rank].exit.has_value()) return;
-    sim_.Violation(absl::StrCat("how rank ", rank, " of ", id.job.value(), " ended was forgotten before it was durable"));
+    sim_.Violation(
+        absl::StrCat("how rank ", rank, " of ", id.job.value(), " ended was forgotten before it was durable"));
   }
 
   // Only when the store may have changed: a look at every promise costs more than a step.

@@ -17,8 +17,9 @@ std::string EncodeWorkload(const Workload& workload) {
 Workload DecodeWorkload(const std::string& spec) {
   std::vector<std::string> parts = absl::StrSplit(spec, ' ');
   Workload workload;
-  CHECK(parts.size() >= 3 && absl::SimpleAtoi(parts[0], &workload.steps) &&
-        absl::SimpleAtoi(parts[1], &workload.checkpoint_every) && absl::SimpleAtoi(parts[2], &workload.step_milliseconds))
+  CHECK_EQ(parts.size(), 3u) << "not a workload: " << spec;
+  CHECK(absl::SimpleAtoi(parts[0], &workload.steps) && absl::SimpleAtoi(parts[1], &workload.checkpoint_every) &&
+        absl::SimpleAtoi(parts[2], &workload.step_milliseconds))
       << "not a workload: " << spec;
   return workload;
 }

@@ -16,13 +16,14 @@
 namespace llmctl::core {
 namespace {
 
-// "2 ranks on node-a, 2 on node-b"
+// "2 ranks on node-a, 2 ranks on node-b"
 std::string DescribeHosts(const Attempt& attempt) {
   std::vector<std::string> parts;
   for (const NodeId& host : HostsOf(attempt)) {
     int count = 0;
     for (const RankState& rank : attempt.ranks) count += rank.node == host;
-    parts.push_back(absl::StrCat(count, parts.empty() ? (count == 1 ? " rank on " : " ranks on ") : " on ", host.value()));
+    const char* noun = count == 1 ? " rank on " : " ranks on ";
+    parts.push_back(absl::StrCat(count, noun, host.value()));
   }
   return absl::StrJoin(parts, ", ");
 }

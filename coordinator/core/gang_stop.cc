@@ -112,8 +112,8 @@ void ReleaseHost(Turn& turn, Job& job, const NodeId& node) {
     if (rank.node != node || rank.phase == RankPhase::kExited) continue;
     if (job.phase != JobPhase::kStopping) {
       FailGang(turn, job, FailureClass::kInfrastructure,
-               absl::StrCat("host ", node.value(), " no longer has the process of a rank and does not know how it ended; "
-                            "the host was restarted, or its shim was killed"));
+               absl::StrCat("host ", node.value(), " no longer has the process of a rank and does not know how it ",
+                            "ended; the host was restarted, or its shim was killed"));
       return;
     }
   }

@@ -1,6 +1,8 @@
 // The handlers of events that are not about a gang's life (those are in gang.h); one file per noun.
 #pragma once
 
+#include <string>
+
 #include "coordinator/core/turn.h"
 
 namespace llmctl::core {

@@ -30,7 +30,8 @@ std::string BrokenCounters(const Job& job) {
 }
 
 std::string BrokenCheckpoints(const Job& job) {
-  if (static_cast<int>(job.checkpoints.size()) > std::max(1, job.requirements.keep_last)) return "it keeps too many checkpoints";
+  size_t kept_most = std::max(1, job.requirements.keep_last);
+  if (job.checkpoints.size() > kept_most) return "it keeps too many checkpoints";
   for (size_t i = 0; i < job.checkpoints.size(); ++i) {
     const CheckpointRecord& c = job.checkpoints[i];
     if (c.generation > job.last_generation) return "it has a checkpoint of a generation that never was";
@@ -47,7 +48,8 @@ std::string BrokenGang(const State& state, const Job& job) {
   const JobRequirements& r = job.requirements;
   int world = static_cast<int>(attempt.ranks.size());
   int workers = world / r.devices_per_worker;
-  if (world % r.devices_per_worker != 0 || workers < r.workers_min || workers > std::max(r.workers_min, r.workers_max)) {
+  int workers_most = std::max(r.workers_min, r.workers_max);
+  if (world % r.devices_per_worker != 0 || workers < r.workers_min || workers > workers_most) {
     return "its gang is not whole";
   }
   std::set<std::pair<NodeId, int>> used;
@@ -65,7 +67,8 @@ std::string BrokenGang(const State& state, const Job& job) {
 }
 
 std::string BrokenPhase(const State& state, const Job& job) {
-  bool wants_timer = job.phase == JobPhase::kBackoff || job.phase == JobPhase::kStarting || job.phase == JobPhase::kStopping;
+  bool wants_timer =
+      job.phase == JobPhase::kBackoff || job.phase == JobPhase::kStarting || job.phase == JobPhase::kStopping;
   if (wants_timer && !HasTimer(state, job.id)) return "nothing will ever end its phase";
   if (HasLiveGang(job.phase) && !job.attempt.has_value()) return "it has no gang";
   if (IsTerminal(job.phase) != (job.end_time != absl::InfinitePast())) return "its end time and phase disagree";
@@ -95,8 +98,8 @@ void FindDeviceViolations(const State& state, std::vector<std::string>& out) {
       if (job.attempt->ranks_requested && !MayHaveProcesses(*job.attempt, rank.node)) continue;
       auto [other, fresh] = used.emplace(std::pair(rank.node, rank.device), id);
       if (!fresh) {
-        out.push_back(absl::StrCat("device ", rank.device, " of ", rank.node.value(), " is given to ", id.value(), " and ",
-                                   other->second.value()));
+        out.push_back(absl::StrCat("device ", rank.device, " of ", rank.node.value(), " is given to ", id.value(),
+                                   " and ", other->second.value()));
       }
     }
   }

@@ -13,8 +13,8 @@ namespace {
 Verdict JudgeInfrastructure(Job& job) {
   int failures = ++job.infrastructure_failures;
   if (failures >= job.requirements.max_attempts_without_progress) {
-    return {.hint = absl::StrCat("; that was failure ", failures, " of the infrastructure without a new checkpoint, and ",
-                                 "maxAttemptsWithoutProgress is ", job.requirements.max_attempts_without_progress)};
+    return {.hint = absl::StrCat("; that was failure ", failures, " of the infrastructure without a new checkpoint, ",
+                                 "and maxAttemptsWithoutProgress is ", job.requirements.max_attempts_without_progress)};
   }
   if (failures == 1) return {.retry = true};
   // The shift is bounded before it can overflow: 1 s << 6 is beyond the cap.

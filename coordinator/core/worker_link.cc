@@ -90,7 +90,8 @@ void SettleGang(Turn& turn, Job& job, const NodeId& node, const std::vector<Shim
     SendStop(turn, job, node);
   } else if (!missing.empty()) {
     FailGang(turn, job, FailureClass::kInfrastructure,
-             absl::StrCat("host ", node.value(), " came back without rank ", missing, " and does not know how it ended"));
+             absl::StrCat("host ", node.value(), " came back without rank ", missing,
+                          " and does not know how it ended"));
   }
 }
 

@@ -80,7 +80,8 @@ std::string ExplainUnplaced(const Snapshot& snapshot, const Candidate& candidate
       shortages.push_back(DescribeShortage(host, r.devices_per_worker));
     }
   }
-  std::string text = absl::StrCat(needs, "; ", with_room, " of ", Count(static_cast<int>(snapshot.hosts.size()), "connected host"),
+  std::string text = absl::StrCat(needs, "; ", with_room, " of ",
+                                  Count(static_cast<int>(snapshot.hosts.size()), "connected host"),
                                   with_room == 1 ? " has" : " have", " room");
   if (!shortages.empty()) absl::StrAppend(&text, " (", JoinCapped(shortages), ")");
   if (flavors.size() > 1) absl::StrAppend(&text, ", and those differ in trainer build or kind of device");
