@@ -139,7 +139,8 @@ void Coordinator::Post(const core::Event& event) {
   for (const core::Command& command : commands) {
     // The new lease begins with the step: the one it takes the place of might run out before it is durable.
     const auto* admit = std::get_if<core::AdmitWorker>(&command);
-    if (admit != nullptr) core_->leases.Grant(admit->node, admit->incarnation, sim_.now());
+    if (admit == nullptr || sim_.mutant() == Mutant::kGrantLeaseLate) continue;
+    core_->leases.Grant(admit->node, admit->incarnation, sim_.now());
   }
   runtime::StepOutput output = runtime::SortCommands(core_->state, std::move(commands));
   for (const core::Command& command : output.inward) CarryOut(command);
@@ -231,6 +232,9 @@ void Coordinator::SendOrder(const NodeId& node, const agent::Event& order) {
 }
 
 void Coordinator::Admit(const core::AdmitWorker& command) {
+  if (sim_.mutant() == Mutant::kGrantLeaseLate) {
+    core_->leases.Grant(command.node, command.incarnation, sim_.now());
+  }
   auto [link, fresh] = core_->links.emplace(command.node, command.link);
   if (!fresh && link->second != command.link) network_.CloseAtCoordinator(link->second);
   link->second = command.link;

@@ -99,6 +99,11 @@ class World {
     std::string broken = users_->BrokenPromise();
     if (!broken.empty()) sim_.Violation(broken);
     for (const auto& [id, job] : coordinator_.store().jobs()) {
+      for (const CheckpointRecord& checkpoint : job.checkpoints) {
+        if (checkpoint.path == CheckpointPath({id, checkpoint.attempt, checkpoint.generation}, checkpoint.step)) continue;
+        sim_.Violation(absl::StrCat("generation ", checkpoint.generation, " of ", id.value(), " has committed ",
+                                    checkpoint.path, ", which another wrote"));
+      }
       if (job.failure_class == FailureClass::kConfig && job.phase == JobPhase::kFailed &&
           job.requirements.checkpoint_directory == kSharedDirectory) {
         sim_.Violation(absl::StrCat("job ", id.value(), " was given up as misconfigured: ", job.reason));

@@ -10,6 +10,10 @@
 
 namespace llmctl::simulator {
 
+std::string CheckpointPath(const GenerationId& writer, int64_t step) {
+  return absl::StrCat(kSharedDirectory, "/", writer.job.value(), "/step-", step, "-g", writer.generation);
+}
+
 std::string EncodeWorkload(const Workload& workload) {
   return absl::StrCat(workload.steps, " ", workload.checkpoint_every, " ", workload.step_milliseconds);
 }

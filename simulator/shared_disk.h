@@ -1,8 +1,11 @@
 // The file system that all hosts mount: checkpoints, and the nonces of the checks before a start.
 #pragma once
 
+#include <cstdint>
 #include <set>
 #include <string>
+
+#include "common/base/ids.h"
 
 namespace llmctl::simulator {
 
@@ -14,6 +17,9 @@ struct SharedDisk {
   std::set<std::string> checkpoints;  // paths that are complete on disk
   std::set<std::string> nonces;
 };
+
+// Where a generation writes its checkpoint of a step.
+std::string CheckpointPath(const GenerationId& writer, int64_t step);
 
 // What a simulated trainer does, as the job's opaque specification says.
 struct Workload {

@@ -28,6 +28,7 @@ enum class Mutant {
   kLoseIdempotency,     // keys of submissions are dropped on the way in
   kConfirmTooEarly,     // heartbeats are answered before what came earlier is durable
   kHideShims,           // a Hello says nothing of the processes that a host still has
+  kGrantLeaseLate,      // a new lease begins when the welcome is durable, not with the Hello
   kLoseJobRecords,      // now and then a job's record is not written
 };
 

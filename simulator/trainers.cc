@@ -99,7 +99,7 @@ void Trainers::Save(const GenerationId& id, bool last) {
   contract::CheckpointCommit commit;
   commit.request_id = ++group.last_request;
   commit.step = group.step;
-  commit.path = absl::StrCat("/ckpt/", id.job.value(), "/step-", group.step, "-g", id.generation);
+  commit.path = CheckpointPath(id, group.step);
   commit.manifest_digest = absl::StrCat("digest-", group.step, "-", id.generation);
   commit.next_sample = int64_t{group.step} * kBatch;
   if (last) group.awaited_request = commit.request_id;

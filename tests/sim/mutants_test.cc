@@ -41,6 +41,7 @@ INSTANTIATE_TEST_SUITE_P(All, Mutants,
                                          Case{"LoseIdempotency", Mutant::kLoseIdempotency, 50},
                                          Case{"ConfirmTooEarly", Mutant::kConfirmTooEarly, 500},
                                          Case{"HideShims", Mutant::kHideShims, 500},
+                                         Case{"GrantLeaseLate", Mutant::kGrantLeaseLate, 2000},
                                          Case{"LoseJobRecords", Mutant::kLoseJobRecords, 50}),
                          [](const testing::TestParamInfo<Case>& info) { return std::string(info.param.name); });
 
