@@ -116,13 +116,20 @@ void Network::Flush(int host, bool up) {
   for (const auto& [id, link] : links_) {
     if (link.host == host) ids.push_back(id);
   }
-  for (int64_t id : ids) {
-    Direction& direction = up ? links_.at(id).up : links_.at(id).down;
-    std::deque<std::function<void()>> held = std::move(direction.held);
-    direction.held.clear();
-    direction.last = std::max(direction.last, sim_.now().monotonic);
-    for (std::function<void()>& deliver : held) Send(id, up, std::move(deliver));
-  }
+  for (int64_t id : ids) Drain(id, up);
+}
+
+void Network::Drain(int64_t id, bool up) {
+  auto found = links_.find(id);
+  if (found == links_.end()) return;
+  std::deque<std::function<void()>>& held = (up ? found->second.up : found->second.down).held;
+  const Blocked& blocked = blocked_[found->second.host];
+  if (held.empty() || (up ? blocked.up : blocked.down)) return;
+  // What arrives meanwhile lines up behind, so the order holds.
+  std::function<void()> deliver = std::move(held.front());
+  held.pop_front();
+  deliver();
+  sim_.After(absl::ZeroDuration(), [this, id, up] { Drain(id, up); });
 }
 
 void Network::Cut(int host) {

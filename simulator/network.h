@@ -62,6 +62,7 @@ class Network {
   void Send(int64_t link, bool up, std::function<void()> deliver);
   void Arrive(int64_t link, bool up, std::function<void()> deliver);
   void Flush(int host, bool up);
+  void Drain(int64_t link, bool up);
 
   Simulation& sim_;
   Ends ends_;
