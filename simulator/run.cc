@@ -100,7 +100,8 @@ class World {
     if (!broken.empty()) sim_.Violation(broken);
     for (const auto& [id, job] : coordinator_.store().jobs()) {
       for (const CheckpointRecord& checkpoint : job.checkpoints) {
-        if (checkpoint.path == CheckpointPath({id, checkpoint.attempt, checkpoint.generation}, checkpoint.step)) continue;
+        GenerationId writer{id, checkpoint.attempt, checkpoint.generation};
+        if (checkpoint.path == CheckpointPath(writer, checkpoint.step)) continue;
         sim_.Violation(absl::StrCat("generation ", checkpoint.generation, " of ", id.value(), " has committed ",
                                     checkpoint.path, ", which another wrote"));
       }

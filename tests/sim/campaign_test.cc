@@ -69,6 +69,7 @@ TEST(Campaign, SeedsThatOnceBrokeSomethingHold) {
   const std::map<uint64_t, std::string> seeds = {
       {67, "a nonce that its writer had removed failed the job as misconfigured"},
       {1166, "the release of an ended generation freed the device that a later one used"},
+      {6726, "a repeated answer of an earlier round of checks counted against the last one"},
       {1383, "the same, after a host had moved on to another job"},
   };
 
