@@ -22,7 +22,7 @@ PACKAGES = (
 STANDARD = re.compile(
     r"[a-z_]+$|(sys|linux|netinet|arpa|net|bits|asm)/[\w/]+\.h$|(fcntl|unistd|signal|poll|pthread|sched|dirent|netdb"
     r"|ifaddrs|termios|pwd|grp|errno|time|spawn|getopt|syslog|stdio|stdlib|string|limits|malloc|immintrin|omp|endian"
-    r"|elf|link|execinfo|ucontext|math|stdint|glob|fnmatch|ftw|sysexits|cpuid|inttypes|mqueue|semaphore)\.h$")
+    r"|elf|link|execinfo|ucontext|math|stdint|dlfcn|glob|fnmatch|ftw|sysexits|cpuid|inttypes|mqueue|semaphore)\.h$")
 GENERATED = re.compile(r"llmctl/v\d+/\w+(\.grpc)?\.pb\.h$")
 OWN, STANDARD_RANK, THIRD_PARTY, PROJECT = range(4)
 RANK_NAMES = ("the own header", "the standard library", "third party", "the project")

@@ -5,6 +5,8 @@
 
 #include <immintrin.h>
 
+#include <initializer_list>
+
 #include "worker/engine/kernels/lanes.h"
 #include "worker/engine/kernels/number.h"
 
