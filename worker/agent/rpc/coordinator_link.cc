@@ -28,7 +28,7 @@ std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address) {
   return grpc::CreateCustomChannel("dns:///" + address, grpc::InsecureChannelCredentials(), arguments);
 }
 
-// The stream's callbacks. Deletes itself when gRPC is done with it.
+// The stream's callbacks. Sink::closed is gRPC's last word: the stream may be deleted then, and only then.
 class Stream final : public grpc::ClientBidiReactor<v1::AgentMessage, v1::CoordinatorMessage> {
  public:
   Stream(v1::WorkerLink::Stub& stub, CoordinatorLink::Sink sink) : sink_(std::move(sink)) {
@@ -65,8 +65,9 @@ class Stream final : public grpc::ClientBidiReactor<v1::AgentMessage, v1::Coordi
   }
 
   void OnDone(const grpc::Status& status) override {
-    sink_.closed(status.ok() ? "the coordinator closed the link" : status.error_message());
-    delete this;
+    // A copy: the callee deletes this object.
+    auto closed = sink_.closed;
+    closed(status.ok() ? "the coordinator closed the link" : status.error_message());
   }
 
  private:
@@ -88,23 +89,26 @@ class Stream final : public grpc::ClientBidiReactor<v1::AgentMessage, v1::Coordi
   bool closing_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
+// gRPC must not lose its last channel on a thread of its own: it would wait for itself and go on with freed memory.
+// So the stream, which holds the channel too, is deleted before anybody hears that the link is closed, and the
+// destructor waits for that.
 class GrpcLink final : public CoordinatorLink {
  public:
   GrpcLink(const std::string& address, Sink sink)
       : state_(std::make_shared<State>()), stub_(v1::WorkerLink::NewStub(MakeChannel(address))) {
-    // The stream outlives this object until gRPC has let go of it, and may end before it.
-    Sink wrapped = {.message = std::move(sink.message), .closed = [state = state_, closed = std::move(sink.closed)](
-                                                                      std::string why) {
-                      {
-                        MutexLock lock(state->mutex);
-                        state->stream = nullptr;
-                      }
+    Sink wrapped = {.message = std::move(sink.message),
+                    .closed = [state = state_, closed = std::move(sink.closed)](std::string why) {
+                      state->DeleteStream();
                       closed(std::move(why));
                     }};
     MutexLock lock(state_->mutex);
-    state_->stream = new Stream(*stub_, std::move(wrapped));
+    state_->stream = std::make_unique<Stream>(*stub_, std::move(wrapped));
   }
-  ~GrpcLink() override { GrpcLink::Cancel(); }
+  ~GrpcLink() override {
+    GrpcLink::Cancel();
+    MutexLock lock(state_->mutex);
+    while (!state_->stream_deleted) state_->deleted.Wait(state_->mutex);
+  }
 
   void Send(v1::AgentMessage message) override {
     MutexLock lock(state_->mutex);
@@ -127,8 +131,22 @@ class GrpcLink final : public CoordinatorLink {
 
  private:
   struct State {
+    void DeleteStream() {
+      std::unique_ptr<Stream> ended;
+      {
+        MutexLock lock(mutex);
+        ended = std::move(stream);
+      }
+      ended.reset();
+      MutexLock lock(mutex);
+      stream_deleted = true;
+      deleted.NotifyAll();
+    }
+
     Mutex mutex;
-    Stream* stream ABSL_GUARDED_BY(mutex) = nullptr;
+    CondVar deleted;
+    std::unique_ptr<Stream> stream ABSL_GUARDED_BY(mutex);
+    bool stream_deleted ABSL_GUARDED_BY(mutex) = false;
   };
   const std::shared_ptr<State> state_;
   const std::unique_ptr<v1::WorkerLink::Stub> stub_;
