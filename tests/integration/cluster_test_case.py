@@ -8,6 +8,7 @@ from training_job import Job
 
 # From the submission of a job to its end, on a busy machine.
 JOB_SECONDS = 120
+STEP_SECONDS = 60
 
 
 class ClusterTestCase(unittest.TestCase):
@@ -39,7 +40,13 @@ class ClusterTestCase(unittest.TestCase):
         return cluster.wait_until(f"job {job_id} is {phase}", reached, seconds)
 
     def wait_for_step(self, cluster: Cluster, job: Job, step: int):
-        cluster.wait_until(f"job {job.name} has done step {step}", lambda: job.last_step() >= step, JOB_SECONDS)
+        """Reads the curve, not the coordinator: it may be away. A job that will not get there shows in its attempts."""
+        def reached():
+            if len(job.generations()) > 1:
+                raise AssertionError(f"job {job.name} was restarted before step {step}: {cluster.describe()}")
+            return job.last_step() >= step
+
+        cluster.wait_until(f"job {job.name} has done step {step}", reached, STEP_SECONDS)
 
 
 SUCCEEDED, FAILED, CANCELLED, SUSPENDED = "succeeded", "failed", "cancelled", "suspended"
