@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
 
 #include "common/base/status.h"
 #include "worker/contract/json_fields.h"
@@ -90,6 +91,10 @@ void VisitFields(V& visit, FieldsOf<TrainerConfig> auto& m) {
   visit("init_from", m.init_from);
   visit("orphan_timeout_seconds", m.orphan_timeout_seconds);
   visit("resume_from", m.resume_from);
+}
+
+std::string JobDirectory(absl::string_view checkpoint_directory, absl::string_view job) {
+  return absl::StrCat(checkpoint_directory, "/", job);
 }
 
 std::string EncodeTrainerConfig(const TrainerConfig& config) {

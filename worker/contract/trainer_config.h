@@ -61,7 +61,7 @@ struct TrainingConfig {
 };
 
 struct CheckpointConfig {
-  std::string directory;
+  std::string directory;       // the job's own
   int64_t every_steps = 0;  // 0: only at the end
   int keep_last = 0;
 };
@@ -72,6 +72,9 @@ struct ResumePoint {
   std::string path;
   std::string manifest_digest;
 };
+
+// Where a job keeps its checkpoints and curves: a folder of its own, so that jobs may name the same directory.
+std::string JobDirectory(absl::string_view checkpoint_directory, absl::string_view job);
 
 struct TrainerConfig {
   std::string job;

@@ -4,14 +4,18 @@
 
 #include <algorithm>
 #include <cctype>
+#include <filesystem>
+#include <system_error>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 
 #include "common/base/digest.h"
 #include "common/base/file.h"
 #include "common/base/status.h"
+#include "worker/contract/trainer_config.h"
 
 namespace llmctl::agent {
 namespace {
@@ -26,6 +30,20 @@ bool IsPlainName(const std::string& nonce) {
   });
 }
 
+// A job that has never run has no checkpoints: those in its place are another cluster's, whose job had the same id.
+absl::Status CheckNoForeignCheckpoints(const ProbeOrdered& probe) {
+  if (probe.generation.generation > 1) return absl::OkStatus();
+  std::string directory = contract::JobDirectory(probe.checkpoint_directory, probe.generation.job.value());
+  std::error_code none;
+  for (const auto& entry : std::filesystem::directory_iterator(directory, none)) {
+    if (!absl::StartsWith(entry.path().filename().string(), "step-")) continue;
+    return absl::FailedPreconditionError(
+        absl::StrCat("checkpoint.directory: ", directory, " holds checkpoints of another job with the id ",
+                     probe.generation.job.value(), "; name another directory, or move that one away"));
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<std::string> Look(const ProbeOrdered& probe, const AllowedRoots& roots) {
   if (!IsPlainName(probe.nonce)) return absl::InvalidArgumentError("probe: the nonce is not a plain file name");
   absl::Status allowed = roots.Check(probe.checkpoint_directory);
@@ -35,6 +53,7 @@ absl::StatusOr<std::string> Look(const ProbeOrdered& probe, const AllowedRoots& 
 
   std::string path = NoncePath(probe.checkpoint_directory, probe.nonce);
   if (probe.write) {
+    LLM_RETURN_IF_ERROR(CheckNoForeignCheckpoints(probe));
     absl::Status written = MakeDirectories(probe.checkpoint_directory);
     if (written.ok()) written = WriteFileAtomically(path, probe.nonce);
     if (!written.ok()) return Annotate(written, "checkpoint.directory: this host cannot write to it");

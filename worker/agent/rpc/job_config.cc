@@ -70,7 +70,7 @@ absl::StatusOr<contract::TrainerConfig> ToTrainerConfig(const v1::StartRanks& st
   config.training = ToTraining(spec);
   // 0 means one rank per device, which is what the gang's size says.
   config.data_parallel = spec.parallelism().data() > 0 ? spec.parallelism().data() : start.world_size();
-  config.checkpoint = {.directory = spec.checkpoint().directory(),
+  config.checkpoint = {.directory = contract::JobDirectory(spec.checkpoint().directory(), config.job),
                        .every_steps = spec.checkpoint().every_steps(),
                        .keep_last = spec.checkpoint().keep_last()};
   config.init_from = spec.init_from();
@@ -98,7 +98,7 @@ StartOrdered ToStartOrder(const v1::StartRanks& start) {
   }
   order.start.trainer_config = contract::EncodeTrainerConfig(*config);
   order.start.env = {start.spec().env().begin(), start.spec().env().end()};
-  order.start.paths = {config->data.dataset, config->checkpoint.directory};
+  order.start.paths = {config->data.dataset, start.spec().checkpoint().directory()};
   if (!config->init_from.empty()) order.start.paths.push_back(config->init_from);
   order.start.orphan_timeout = absl::Seconds(config->orphan_timeout_seconds);
   return order;

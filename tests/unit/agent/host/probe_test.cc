@@ -61,6 +61,18 @@ TEST_F(ProbeTest, OtherContentIsNoticed) {
   EXPECT_THAT(ProbeFiles(Order(false), anywhere_).error, HasSubstr("sees other content"));
 }
 
+// Two clusters number their jobs alike; the second must not mix its checkpoints into the first one's.
+TEST_F(ProbeTest, AFirstStartRefusesAFolderWithAnotherJobsCheckpoints) {
+  std::filesystem::create_directories(root_ + "/run/checkpoints/j-1/step-00000100-a1-g1");
+  ProbeOrdered first_start = Order(true);
+  first_start.generation = {JobId("j-1"), 1, 1};
+  ProbeOrdered restart = Order(true);
+  restart.generation = {JobId("j-1"), 2, 2};
+
+  EXPECT_THAT(ProbeFiles(first_start, anywhere_).error, HasSubstr("j-1 holds checkpoints of another job"));
+  EXPECT_TRUE(ProbeFiles(restart, anywhere_).ok);
+}
+
 TEST_F(ProbeTest, AMissingDatasetIsNamed) {
   ProbeOrdered order = Order(true);
   order.dataset = root_ + "/none";
