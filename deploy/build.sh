@@ -12,7 +12,9 @@ case ${1:-programs} in
 esac
 
 # Configuring costs seconds: only for a new folder, or to add the tests. Ninja itself notices changed CMake files.
-if [ ! -f "$build/build.ninja" ] || { [ $tests = ON ] && ! grep -q '^LLM_BUILD_TESTS:BOOL=ON' "$build/CMakeCache.txt"; }; then
-  cmake -S . -B "$build" -G Ninja --log-level=WARNING -DLLM_DEPS_DIR="${LLM_DEPS_DIR:-$PWD/.deps}" -DLLM_BUILD_TESTS=$tests
+has_tests() { grep -q '^LLM_BUILD_TESTS:BOOL=ON' "$build/CMakeCache.txt"; }
+if [ ! -f "$build/build.ninja" ] || { [ $tests = ON ] && ! has_tests; }; then
+  cmake -S . -B "$build" -G Ninja --log-level=WARNING -DLLM_DEPS_DIR="${LLM_DEPS_DIR:-$PWD/.deps}" \
+    -DLLM_BUILD_TESTS=$tests
 fi
 cmake --build "$build" --target "${targets[@]}"

@@ -53,7 +53,8 @@ if [ $full -eq 1 ]; then
   # Libraries without gRPC and LibTorch, under sanitizers.
   for sanitizer in address,undefined thread; do
     dir="$build-${sanitizer%%,*}"
-    cmake -S . -B "$dir" -G Ninja --log-level=WARNING -DLLM_BUILD_TORCH=OFF -DLLM_BUILD_GRPC=OFF -DLLM_SANITIZE=$sanitizer
+    cmake -S . -B "$dir" -G Ninja --log-level=WARNING -DLLM_BUILD_TORCH=OFF -DLLM_BUILD_GRPC=OFF \
+      -DLLM_SANITIZE=$sanitizer
     cmake --build "$dir"
     run_suite "${sanitizer%%,*}-sanitizer" "$dir" -L 'unit|sim' -j 2
   done

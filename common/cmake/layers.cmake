@@ -45,11 +45,13 @@ llm_layer(worker/data
   EXTERNAL icu simdjson zstd xxhash json cli11)
 llm_layer(worker/engine/checkpoint DEPS common/layout common/json common/base EXTERNAL json)
 llm_layer(worker/engine
-  DEPS worker/engine worker/engine/checkpoint worker/data/shards worker/data/tokenizer worker/contract common/layout common/base
+  DEPS worker/engine worker/engine/checkpoint worker/data/shards worker/data/tokenizer worker/contract
+       common/layout common/base
   EXTERNAL torch json xxhash dl)
 llm_layer(worker/cuda DEPS worker/engine common/base EXTERNAL torch dl)
 llm_layer(worker/trainer
-  DEPS worker/engine worker/engine/checkpoint worker/data/shards worker/data/tokenizer worker/contract common/layout common/base
+  DEPS worker/engine worker/engine/checkpoint worker/data/shards worker/data/tokenizer worker/contract
+       common/layout common/base
   EXTERNAL torch cli11 json)
 
 llm_layer(client DEPS proto common/spec common/base EXTERNAL grpc protobuf cli11 json)

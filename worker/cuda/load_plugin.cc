@@ -1,11 +1,12 @@
+#include "worker/cuda/nccl.h"
+
+#include <dlfcn.h>
+
 #include <filesystem>
 #include <system_error>
 
-#include <dlfcn.h>
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-
-#include "worker/cuda/nccl.h"
 
 namespace llmctl::cuda {
 namespace {

@@ -1,10 +1,11 @@
 // GPUs by NVML. The library comes with the driver, so it is looked for at run time.
+#include <dlfcn.h>
+
 #include <memory>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
-#include <dlfcn.h>
 #include <nvml.h>
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
