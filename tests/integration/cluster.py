@@ -6,6 +6,7 @@ command line names the folder is ended by pid. Waiting is always for a condition
 message holds what the cluster looks like.
 """
 
+import contextlib
 import json
 import os
 import pathlib
@@ -155,13 +156,15 @@ class Cluster:
         data = log.read_bytes()[-LOG_TAIL_BYTES:]
         return data.decode(errors="replace")
 
-    def close(self):
+    def kill_everything(self):
+        """As a power cut would: daemons, shims and trainers, in no order."""
+        for pid in self.processes():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
         for daemon in (*self.workers, self.coordinator):
             daemon.kill()
-        for pid in self.processes():
-            try:
-                os.kill(pid, signal.SIGKILL)
-            except ProcessLookupError:
-                pass
         wait_until("the cluster's processes are gone", lambda: not self.processes())
+
+    def close(self):
+        self.kill_everything()
         shutil.rmtree(self.root, ignore_errors=True)

@@ -31,9 +31,9 @@ class Survival(ClusterTestCase):
         for daemon in (*cluster.workers, cluster.coordinator):
             daemon.kill(signal.SIGTERM)
 
-    def start_job(self) -> tuple[Cluster, Job, str]:
-        cluster = self.start_cluster()
-        job = Job("disturbed", cluster.root / "checkpoints", steps=STEPS)
+    def start_job(self, devices: tuple[int, ...] = (2,)) -> tuple[Cluster, Job, str]:
+        cluster = self.start_cluster(devices)
+        job = Job("disturbed", cluster.root / "checkpoints", steps=STEPS, hosts=len(devices))
         job_id = self.submit(cluster, job)
         self.wait_for_step(cluster, job, DISTURBED_AT)
         return cluster, job, job_id
@@ -65,6 +65,22 @@ class Survival(ClusterTestCase):
         cluster, job, job_id = self.start_job()
 
         os.kill(max(cluster.processes("llm-trainer")), signal.SIGKILL)
+
+        self.assert_recovered(cluster, job, job_id)
+
+    def test_trainer_killed_on_one_of_two_hosts_stops_its_peer_and_both_resume(self):
+        cluster, job, job_id = self.start_job(devices=(1, 1))
+
+        os.kill(max(cluster.processes("llm-trainer")), signal.SIGKILL)
+
+        self.assert_recovered(cluster, job, job_id)
+        self.assertEqual({rank["node"] for rank in cluster.json("get", job_id)["ranks"]}, {"host-0", "host-1"})
+
+    def test_everything_killed_at_once_comes_back_and_goes_on(self):
+        cluster, job, job_id = self.start_job()
+
+        cluster.kill_everything()
+        cluster.start()
 
         self.assert_recovered(cluster, job, job_id)
 
