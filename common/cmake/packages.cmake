@@ -24,15 +24,15 @@ llm_external(re2 re2)
 llm_external(cli11)  # headers only
 llm_external(httplib cpp-httplib)
 llm_external(dl ${CMAKE_DL_LIBS})
+find_package(prometheus-cpp CONFIG REQUIRED)
+llm_external(prometheus prometheus-cpp::core)
 
 if(LLM_BUILD_GRPC)
   find_package(Protobuf 3.21 REQUIRED)
   find_package(gRPC CONFIG REQUIRED)
-  find_package(prometheus-cpp CONFIG REQUIRED)
   llm_external(protobuf protobuf::libprotobuf)
   llm_external(grpc gRPC::grpc++ protobuf::libprotobuf)
   llm_external(grpc_reflection gRPC::grpc++_reflection)
-  llm_external(prometheus prometheus-cpp::core)
 endif()
 
 if(LLM_BUILD_TORCH)

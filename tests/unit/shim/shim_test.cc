@@ -203,9 +203,9 @@ TEST_F(ShimTest, RecordsTheExitCodeOnDiskAndTellsIt) {
 }
 
 TEST_F(ShimTest, RecordsTheSignal) {
-  ASSERT_EQ(Run({"signal", std::to_string(SIGSEGV)}), 0);
+  ASSERT_EQ(Run({"signal", std::to_string(SIGKILL)}), 0);
 
-  EXPECT_EQ(AwaitExitFile().signal, SIGSEGV);
+  EXPECT_EQ(AwaitExitFile().signal, SIGKILL);
 }
 
 TEST_F(ShimTest, EndsByItselfOnceTheRecordIsOnDiskAndNobodyIsThere) {
