@@ -187,8 +187,8 @@ struct Envelope {
 // The name of the type on the wire ("checkpoint_commit"), for messages to people.
 absl::string_view MessageName(const Message& message);
 
-// One line without its newline. InvalidArgument when it would be longer than kLineBytesMax (a store value or
-// a message text is too long).
+// One line without its newline. InvalidArgument when it could be longer than kLineBytesMax, whatever its number (a
+// store value or a message text is too long).
 absl::StatusOr<std::string> EncodeLine(const Envelope& envelope);
 
 // The reverse. InvalidArgument names the message and field at fault; Unimplemented for a message type this

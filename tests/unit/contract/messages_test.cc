@@ -143,6 +143,16 @@ TEST(Messages, TooLongALineIsRefusedWithItsSize) {
   EXPECT_EQ(DecodeLine(std::string(kLineBytesMax + 1, ' ')).status().code(), absl::StatusCode::kInvalidArgument);
 }
 
+TEST(Messages, WhetherAMessageFitsDoesNotDependOnItsNumber) {
+  StoreRequest request = {.operation = StoreOperation::kSet, .key = std::string(kLineBytesMax, 'k')};
+  while (!EncodeLine({.seq = 1, .message = request}).ok()) request.key.pop_back();
+
+  absl::StatusOr<std::string> passed_on = EncodeLine({.seq = std::numeric_limits<int64_t>::max(), .message = request});
+
+  ASSERT_TRUE(passed_on.ok()) << passed_on.status();
+  EXPECT_EQ(passed_on->size(), kLineBytesMax);
+}
+
 TEST(Messages, UnknownTypeIsUnimplementedSoThatItCanBeIgnored) {
   absl::StatusOr<Envelope> decoded = DecodeLine(R"({"seq":1,"type":"dance","body":{}})");
 
