@@ -37,16 +37,16 @@ void LogFile::Rotate() {
   std::string current = absl::StrCat(name_, ".log");
   std::string renamed = absl::StrCat(name_, ".", part_begin_, ".log");
   file_.Reset();
-  // The old part goes first: at no moment are there two renamed parts with a gap behind them.
-  if (!previous_.empty()) ::unlink(previous_.c_str());
-  if (::rename(current.c_str(), renamed.c_str()) != 0) {
-    // Nothing else frees the space: start the part anew at its offset's expense.
-    ::unlink(current.c_str());
-    previous_.clear();
-  } else {
+  if (::rename(current.c_str(), renamed.c_str()) == 0) {
+    // The older part goes last: at every moment the newest renamed part ends where the present one begins.
+    if (!previous_.empty()) ::unlink(previous_.c_str());
     previous_ = renamed;
+    part_begin_ += part_bytes_;
+  } else {
+    // Nothing else frees the space. The part begins again at its own offset, which the names still tell.
+    ::unlink(current.c_str());
+    lost_bytes_ += part_bytes_;
   }
-  part_begin_ += part_bytes_;
   part_bytes_ = 0;
 }
 

@@ -1,8 +1,8 @@
 // One stream of a trainer on disk: bounded, and addressed by byte offset from its beginning for ever.
 //
 // <name>.log grows to half the bound, is then renamed to <name>.<offset of its first byte>.log, and the one so
-// renamed before is removed. A reader finds an offset by the names alone: the present part begins where the
-// renamed one ends.
+// renamed before is removed after that. A reader finds an offset by the names alone: the present part begins where
+// the newest renamed one ends.
 #pragma once
 
 #include <cstdint>

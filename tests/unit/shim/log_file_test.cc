@@ -60,6 +60,16 @@ TEST_F(LogFileTest, OnePieceMayBeLongerThanAllThatIsKept) {
   EXPECT_EQ(*ReadFile("out.log"), "89");
 }
 
+TEST_F(LogFileTest, APartThatCannotBeRenamedBeginsAgainAtItsOffset) {
+  std::filesystem::create_directories(folder_ + "/out.0.log/in the way");
+  LogFile log("out", 20);
+
+  log.Append("0123456789abc");
+
+  EXPECT_EQ(*ReadFile("out.log"), "abc");
+  EXPECT_EQ(log.lost_bytes(), 10);
+}
+
 TEST_F(LogFileTest, WhatCannotBeWrittenIsCounted) {
   LogFile log("no/such/folder/out", 100);
 

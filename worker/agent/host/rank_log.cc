@@ -41,16 +41,21 @@ int64_t SizeOf(const UniqueFd& file) {
   return file.valid() && ::fstat(file.get(), &info) == 0 ? info.st_size : 0;
 }
 
-// Name of the older part; empty if there is none.
+// Name of the older part; empty if there is none. In the midst of a rotation there are two, and the newest counts.
 std::string FindOlder(const std::string& directory, absl::string_view stream) {
   std::error_code error;
+  std::string newest;
+  int64_t newest_offset = -1;
   for (const auto& entry : std::filesystem::directory_iterator(directory, error)) {
     std::string name = entry.path().filename().string();
     std::vector<absl::string_view> words = absl::StrSplit(name, '.');
     int64_t offset = 0;
-    if (words.size() == 3 && words[0] == stream && absl::SimpleAtoi(words[1], &offset)) return name;
+    if (words.size() != 3 || words[0] != stream || !absl::SimpleAtoi(words[1], &offset)) continue;
+    if (offset <= newest_offset) continue;
+    newest = name;
+    newest_offset = offset;
   }
-  return "";
+  return newest;
 }
 
 Parts OpenParts(const std::string& directory, absl::string_view stream) {
