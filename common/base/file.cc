@@ -66,7 +66,9 @@ absl::Status WriteFileAtomically(const std::string& path, absl::string_view cont
     }
   }
   if (::rename(temporary.c_str(), path.c_str()) != 0) {
-    return ErrnoStatus(errno, absl::StrCat("rename ", temporary, " to ", path));
+    absl::Status renamed = ErrnoStatus(errno, absl::StrCat("rename ", temporary, " to ", path));
+    ::unlink(temporary.c_str());
+    return renamed;
   }
   return SyncDirectory(std::filesystem::path(path).parent_path().string());
 }

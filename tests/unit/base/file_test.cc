@@ -38,5 +38,13 @@ TEST_F(FileTest, WriteIntoMissingFolderFails) {
   EXPECT_FALSE(WriteFileAtomically(folder_ + "/no/such/folder/a", "x").ok());
 }
 
+TEST_F(FileTest, AWriteThatCannotReplaceItsTargetLeavesNothingBeside) {
+  std::filesystem::create_directories(folder_ + "/a/in the way");
+
+  EXPECT_FALSE(WriteFileAtomically(folder_ + "/a", "x").ok());
+
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_), {}), 1);
+}
+
 }  // namespace
 }  // namespace llmctl
