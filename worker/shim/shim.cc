@@ -2,6 +2,7 @@
 
 #include <poll.h>
 #include <signal.h>
+#include <sys/ioctl.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -57,8 +58,11 @@ absl::Status PersistMessage(const char* path, const contract::Message& message) 
   return line.ok() ? WriteFileAtomically(path, absl::StrCat(*line, "\n")) : line.status();
 }
 
-// Last words are the trainer's: they must not make the record too long for a line.
-constexpr size_t kFatalMessageBytesMax = 16 << 10;
+// Last words are the trainer's: they must not make the record too long for a line, even where JSON takes six bytes
+// for one, or there would never be a record. Half is for its message, half for our own.
+constexpr size_t kRecordTextBytesMax = 10 << 10;
+constexpr size_t kFatalClassBytesMax = 64;
+static_assert(6 * (kRecordTextBytesMax + kFatalClassBytesMax) + 1024 < contract::kLineBytesMax);
 
 }  // namespace
 
@@ -194,6 +198,11 @@ void Shim::SendToAgent(const contract::Message& message) {
     return;
   }
   absl::Status sent = agent_->Send(message);
+  if (absl::IsInvalidArgument(sent)) {
+    // The next agent could not be sent it either: dropping this one would only begin a circle.
+    Complain(absl::StrCat("to agent: ", sent.message()));
+    return;
+  }
   if (!sent.ok() || agent_->queued_bytes() > kAgentQueueBytesMax) DropAgent();
 }
 
@@ -243,21 +252,34 @@ void Shim::ReadSignals() {
     if (info.ssi_signo == SIGTERM) KillTrainer(kDefaultGraceSeconds);
   }
   if (!trainer_.has_value()) return;
-  int status = 0;
-  if (::waitpid(trainer_->pid, &status, WNOHANG) == trainer_->pid) EndTrainer(status);
+  siginfo_t end = {};
+  // Not reaped yet: as long as it is not, its number is no other process's.
+  if (::waitid(P_PID, trainer_->pid, &end, WEXITED | WNOHANG | WNOWAIT) == 0 && end.si_pid == trainer_->pid) {
+    EndTrainer();
+  }
 }
 
-bool Shim::CopyOutput(UniqueFd& pipe, LogFile& log) {
+size_t Shim::CopyOutput(UniqueFd& pipe, LogFile& log) {
   char buffer[64 * 1024];
   ssize_t n = ::read(pipe.get(), buffer, sizeof buffer);
   if (n > 0) {
     log.Append(absl::string_view(buffer, n));
-    return true;
+    return n;
   }
-  if (n < 0 && errno == EINTR) return true;
-  if (n < 0 && errno == EAGAIN) return false;
-  pipe.Reset();
-  return false;
+  bool later = n < 0 && (errno == EINTR || errno == EAGAIN);
+  if (!later) pipe.Reset();
+  return 0;
+}
+
+// What is in the pipe now, and no more: a process that has left the group may print for ever.
+void Shim::CopyRest(UniqueFd& pipe, LogFile& log) {
+  int left = 0;
+  if (!pipe.valid() || ::ioctl(pipe.get(), FIONREAD, &left) != 0) return;
+  while (left > 0) {
+    size_t copied = CopyOutput(pipe, log);
+    if (copied == 0) return;
+    left -= static_cast<int>(copied);
+  }
 }
 
 void Shim::KillTrainer(double grace_seconds) {
@@ -275,14 +297,15 @@ void Shim::KillTrainer(double grace_seconds) {
   if (first || (sigkill_at_.has_value() && deadline < *sigkill_at_)) sigkill_at_ = deadline;
 }
 
-void Shim::EndTrainer(int wait_status) {
+void Shim::EndTrainer() {
   // Children that it left behind: nobody else would end them, and they may hold its devices.
   ::kill(-trainer_->pid, SIGKILL);
-  while (trainer_->output.valid() && CopyOutput(trainer_->output, output_log_)) {
-  }
-  while (trainer_->errors.valid() && CopyOutput(trainer_->errors, error_log_)) {
-  }
-  // Its last words may still be in the socket.
+  int wait_status = 0;
+  ::waitpid(trainer_->pid, &wait_status, 0);
+  CopyRest(trainer_->output, output_log_);
+  CopyRest(trainer_->errors, error_log_);
+  // Its last words may still be in the socket; whoever else has the other end may add none.
+  if (trainer_link_ != nullptr) ::shutdown(trainer_link_->fd(), SHUT_RD);
   while (trainer_link_ != nullptr && IsReadable(trainer_link_->fd())) ReadTrainer();
   trainer_link_.reset();
   trainer_.reset();
@@ -295,7 +318,7 @@ void Shim::EndTrainer(int wait_status) {
     exited.exit_code = WEXITSTATUS(wait_status);
   }
   exited.fatal_class = kept_.fatal().failure_class;
-  exited.fatal_message = kept_.fatal().message.substr(0, kFatalMessageBytesMax);
+  exited.fatal_message = kept_.fatal().message;
   if (orphaned_ && exited.fatal_class.empty()) {
     exited.fatal_class = "orphaned";
     exited.fatal_message = absl::StrCat("no agent for ", config_.orphan_timeout_seconds, " s");
@@ -307,6 +330,10 @@ void Shim::EndTrainer(int wait_status) {
 }
 
 void Shim::RecordExit(contract::Exited exited) {
+  auto clip = [](std::string& text, size_t bytes_max) { text.resize(std::min(text.size(), bytes_max)); };
+  clip(exited.fatal_class, kFatalClassBytesMax);
+  clip(exited.fatal_message, kRecordTextBytesMax / 2);
+  clip(exited.error, kRecordTextBytesMax / 2);
   exited_ = std::move(exited);
   PersistExit();
   // Even if the disk is full: an agent that does not know would wait for ever.

@@ -49,10 +49,11 @@ class Shim {
   void SendToTrainer(const contract::Message& message);
 
   void ReadSignals();
-  // True while there may be more to read.
-  bool CopyOutput(UniqueFd& pipe, LogFile& log);
+  // How many bytes it took; 0: none are there now.
+  size_t CopyOutput(UniqueFd& pipe, LogFile& log);
+  void CopyRest(UniqueFd& pipe, LogFile& log);
   void KillTrainer(double grace_seconds);
-  void EndTrainer(int wait_status);
+  void EndTrainer();
   void RecordExit(contract::Exited exited);
   void PersistExit();
 

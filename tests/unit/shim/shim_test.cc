@@ -410,6 +410,26 @@ TEST_F(ShimTest, ProcessesThatTheTrainerLeavesBehindAreKilled) {
   EXPECT_TRUE(AwaitEnd(child));
 }
 
+TEST_F(ShimTest, AProcessThatEscapesAndPrintsForEverDoesNotHoldUpTheRecord) {
+  ASSERT_EQ(Run({"leave-flood"}), 0);
+
+  EXPECT_EQ(AwaitExitFile().exit_code, 7);
+}
+
+TEST_F(ShimTest, TheLongestLastWordsDoNotMakeTheRecordTooLong) {
+  ASSERT_EQ(Run({"talk"}), 0);
+  Agent agent = Connect();
+
+  agent.Send(Update{.settings_json = "last words"});
+  agent.Send(Yield{});
+
+  EXPECT_TRUE(agent.Await<Fatal>().has_value());
+  std::optional<Exited> exited = agent.Await<Exited>();
+  ASSERT_TRUE(exited.has_value());
+  EXPECT_EQ(exited->fatal_class, "user");
+  EXPECT_GT(exited->fatal_message.size(), 4000u);
+}
+
 TEST_F(ShimTest, FloodsOfOutputAreCappedAndKeepTheirOffsets) {
   config_.log_bytes_max = 64 << 10;
   ASSERT_EQ(Run({"flood", std::to_string(1 << 20)}), 0);

@@ -4,9 +4,11 @@
 //   flood N       prints N bytes of numbered lines, then exits
 //   stubborn      says ready, ignores SIGTERM
 //   leave-child   leaves a process behind in its group, says its pid on stdout
+//   leave-flood   leaves a process behind in a session of its own that prints and sends for ever; exits with 7
 //   environment   prints its environment
 //   talk          speaks the contract: says ready with the step 10 * rank, then obeys
-//                   update "progress N", "commit N" (request id N), "wait KEY" (request id 1), "garbage"
+//                   update "progress N", "commit N" (request id N), "wait KEY" (request id 1), "garbage",
+//                          "last words": the longest fatal "user" that fits in a line
 //                   stop -> fatal "user", exit 65      yield -> exit 10
 //                 and repeats every reply it gets as update_result
 #include <poll.h>
@@ -51,6 +53,10 @@ void Obey(LineLink& link, absl::string_view order) {
     (void)link.Send(CheckpointCommit{.request_id = Number(order), .step = 7, .path = "/c"});
   } else if (absl::ConsumePrefix(&order, "wait ")) {
     (void)link.Send(StoreRequest{.request_id = 1, .operation = StoreOperation::kWait, .key = std::string(order)});
+  } else if (order == "last words") {
+    // JSON takes six bytes for each of these.
+    std::string words(kLineBytesMax / 6, '\x01');
+    while (!link.Send(Fatal{.failure_class = "user", .message = words}).ok()) words.pop_back();
   } else if (order == "garbage") {
     [[maybe_unused]] ssize_t n = ::write(link.fd(), "nonsense\n", 9);
   }
@@ -104,6 +110,27 @@ int LeaveChild() {
   return 0;
 }
 
+[[noreturn]] void FloodForEver(int ready) {
+  ::setsid();
+  int link = std::atoi(std::getenv(kShimFdVariable));
+  const std::string output(64 << 10, 'x');
+  const std::string line = *EncodeLine({.message = Progress{.step = 1}}) + "\n";
+  // Ends by SIGPIPE when nobody is left to read.
+  for (bool first = true;; first = false) {
+    [[maybe_unused]] ssize_t n = ::write(STDOUT_FILENO, output.data(), output.size());
+    for (int i = 0; i < 100; ++i) n = ::write(link, line.data(), line.size());
+    if (first) n = ::write(ready, "!", 1);
+  }
+}
+
+int LeaveFlood() {
+  int ready[2];
+  if (::pipe(ready) != 0) return 99;
+  if (::fork() == 0) FloodForEver(ready[1]);
+  char byte;
+  return ::read(ready[0], &byte, 1) == 1 ? 7 : 99;
+}
+
 int Main(const std::vector<std::string>& arguments) {
   const std::string& mode = arguments.at(1);
   int number = arguments.size() > 2 ? Number(arguments[2]) : 0;
@@ -111,6 +138,7 @@ int Main(const std::vector<std::string>& arguments) {
   if (mode == "signal") ::raise(number);
   if (mode == "flood") return Flood(number);
   if (mode == "leave-child") return LeaveChild();
+  if (mode == "leave-flood") return LeaveFlood();
   if (mode == "talk") return Talk();
   if (mode == "stubborn") {
     ::signal(SIGTERM, SIG_IGN);
