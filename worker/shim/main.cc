@@ -37,6 +37,10 @@ absl::StatusOr<UniqueFd> LockDirectory() {
   if (::access(contract::kExitFile, F_OK) == 0) {
     return absl::FailedPreconditionError("exit.json exists: the trainer of this directory has ended");
   }
+  // Its generation may have gone on without it, and its log's offsets are known to nobody.
+  if (::access(contract::kStartedFile, F_OK) == 0) {
+    return absl::FailedPreconditionError("started.json exists: a shim that was killed has run the trainer here");
+  }
   return lock;
 }
 
@@ -55,6 +59,8 @@ absl::StatusOr<UniqueFd> Listen() {
 }
 
 absl::StatusOr<UniqueFd> WatchSignals() {
+  // A starter that ignores SIGCHLD hands that on, and the trainer's end would never be told.
+  ::signal(SIGCHLD, SIG_DFL);
   ::signal(SIGHUP, SIG_IGN);
   ::signal(SIGINT, SIG_IGN);
   ::signal(SIGPIPE, SIG_IGN);
@@ -66,6 +72,16 @@ absl::StatusOr<UniqueFd> WatchSignals() {
   UniqueFd signals(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
   if (!signals.valid()) return ErrnoStatus(errno, "create a signalfd");
   return signals;
+}
+
+// Whatever our starter had open is none of ours or the trainer's. What it had not must not become a socket of ours:
+// the trainer's standard streams are put in these places.
+void SettleDescriptors() {
+  while (true) {
+    int fd = ::open("/dev/null", O_RDWR);
+    if (fd < 0 || fd > STDERR_FILENO) break;
+  }
+  ::close_range(STDERR_FILENO + 1, ~0u, 0);
 }
 
 absl::Status Run(const char* directory) {
@@ -94,8 +110,7 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "usage: llm-shim --dir=DIR\n");
     return 2;
   }
-  // Whatever our starter had open is none of ours or the trainer's.
-  ::close_range(3, ~0u, 0);
+  llmctl::shim::SettleDescriptors();
   absl::Status status = llmctl::shim::Run(argument.data());
   if (status.ok()) return 0;
   std::fprintf(stderr, "%s\n", std::string(llmctl::Annotate(status, "llm-shim --dir=", argument).message()).c_str());

@@ -158,6 +158,7 @@ class ShimTest : public testing::Test {
     posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
     posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0);
     posix_spawn_file_actions_addopen(&actions, 2, log.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
+    for (int fd = 0; fd < 3 && without_streams_; ++fd) posix_spawn_file_actions_addclose(&actions, fd);
     pid_t pid = 0;
     EXPECT_EQ(::posix_spawn(&pid, program, &actions, nullptr, argv, environment), 0);
     posix_spawn_file_actions_destroy(&actions);
@@ -184,6 +185,7 @@ class ShimTest : public testing::Test {
 
   std::string directory_;
   ShimConfig config_;
+  bool without_streams_ = false;  // start the shim with descriptors 0, 1 and 2 closed
 };
 
 TEST_F(ShimTest, RecordsTheExitCodeOnDiskAndTellsIt) {
@@ -496,6 +498,38 @@ TEST_F(ShimTest, ADirectoryServesOneShim) {
   // And its trainer is never started again.
   EXPECT_EQ(RunAsConfigured(), 1);
   EXPECT_THAT(Read("shim.log"), HasSubstr("exit.json exists"));
+}
+
+TEST_F(ShimTest, ADirectoryWhoseShimWasKilledServesNoOther) {
+  ASSERT_EQ(Run({"talk"}), 0);
+  Agent agent = Connect();
+  ASSERT_TRUE(agent.Await<Ready>().has_value());
+  ::kill(ShimPid(), SIGKILL);
+  AwaitShimEnd();
+
+  EXPECT_EQ(RunAsConfigured(), 1);
+
+  EXPECT_THAT(Read("shim.log"), HasSubstr("started.json exists"));
+}
+
+TEST_F(ShimTest, AStarterThatIgnoresChildSignalsDoesNotHideTheEnd) {
+  ::signal(SIGCHLD, SIG_IGN);
+  int started = Run({"exit", "3"});
+  ::signal(SIGCHLD, SIG_DFL);
+  ASSERT_EQ(started, 0);
+
+  EXPECT_EQ(AwaitExitFile().exit_code, 3);
+}
+
+TEST_F(ShimTest, AStarterWithoutStandardStreamsDoesNotPutSocketsInTheirPlace) {
+  without_streams_ = true;
+  ASSERT_EQ(Run({"talk"}), 0);
+  Agent agent = Connect();
+  ASSERT_TRUE(agent.Await<Ready>().has_value());
+
+  for (int fd = 0; fd < 3; ++fd) {
+    EXPECT_EQ(std::filesystem::read_symlink(absl::StrCat("/proc/", ShimPid(), "/fd/", fd)), "/dev/null");
+  }
 }
 
 TEST_F(ShimTest, AFaultyConfigurationIsSaidAtOnce) {
