@@ -1,16 +1,19 @@
 #include "worker/shim/log_file.h"
 
+#include <sys/inotify.h>
 #include <unistd.h>
 
 #include <filesystem>
 #include <set>
 #include <string>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include "absl/strings/str_cat.h"
 
 #include "common/base/file.h"
+#include "common/base/unique_fd.h"
 
 namespace llmctl::shim {
 namespace {
@@ -58,6 +61,26 @@ TEST_F(LogFileTest, OnePieceMayBeLongerThanAllThatIsKept) {
   EXPECT_THAT(Files(), ElementsAre("out.6.log", "out.log"));
   EXPECT_EQ(*ReadFile("out.6.log"), "67");
   EXPECT_EQ(*ReadFile("out.log"), "89");
+}
+
+// A reader that comes between the two must be able to tell where the present part begins.
+TEST_F(LogFileTest, ARotationRenamesBeforeItRemoves) {
+  LogFile log("out", 20);
+  log.Append("0123456789abcdefghij");
+  UniqueFd watch(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
+  ASSERT_GE(::inotify_add_watch(watch.get(), folder_.c_str(), IN_MOVED_TO | IN_DELETE), 0);
+
+  log.Append("K");
+
+  alignas(inotify_event) char buffer[4096];
+  ssize_t bytes = ::read(watch.get(), buffer, sizeof buffer);
+  std::vector<std::string> events;
+  for (ssize_t at = 0; at < bytes;) {
+    const auto* event = reinterpret_cast<const inotify_event*>(buffer + at);
+    events.push_back(absl::StrCat(event->mask & IN_DELETE ? "removed " : "renamed to ", event->name));
+    at += sizeof *event + event->len;
+  }
+  EXPECT_THAT(events, ElementsAre("renamed to out.10.log", "removed out.0.log"));
 }
 
 TEST_F(LogFileTest, APartThatCannotBeRenamedBeginsAgainAtItsOffset) {

@@ -4,7 +4,7 @@
 //   flood N       prints N bytes of numbered lines, then exits
 //   stubborn      says ready, ignores SIGTERM
 //   leave-child   leaves a process behind in its group, says its pid on stdout
-//   leave-flood   leaves a process behind in a session of its own that prints and sends for ever; exits with 7
+//   leave-floods  leaves processes behind in sessions of their own that print and send for ever; exits with 7
 //   environment   prints its environment
 //   talk          speaks the contract: says ready with the step 10 * rank, then obeys
 //                   update "progress N", "commit N" (request id N), "wait KEY" (request id 1), "garbage",
@@ -110,25 +110,25 @@ int LeaveChild() {
   return 0;
 }
 
-[[noreturn]] void FloodForEver(int ready) {
+[[noreturn]] void FloodForEver(int fd, const std::string& bytes, int ready) {
   ::setsid();
-  int link = std::atoi(std::getenv(kShimFdVariable));
-  const std::string output(64 << 10, 'x');
-  const std::string line = *EncodeLine({.message = Progress{.step = 1}}) + "\n";
   // Ends by SIGPIPE when nobody is left to read.
   for (bool first = true;; first = false) {
-    [[maybe_unused]] ssize_t n = ::write(STDOUT_FILENO, output.data(), output.size());
-    for (int i = 0; i < 100; ++i) n = ::write(link, line.data(), line.size());
+    [[maybe_unused]] ssize_t n = ::write(fd, bytes.data(), bytes.size());
     if (first) n = ::write(ready, "!", 1);
   }
 }
 
-int LeaveFlood() {
+int LeaveFloods() {
+  std::string lines;
+  while (lines.size() < 64 << 10) absl::StrAppend(&lines, *EncodeLine({.message = Progress{.step = 1}}), "\n");
   int ready[2];
   if (::pipe(ready) != 0) return 99;
-  if (::fork() == 0) FloodForEver(ready[1]);
-  char byte;
-  return ::read(ready[0], &byte, 1) == 1 ? 7 : 99;
+  if (::fork() == 0) FloodForEver(STDOUT_FILENO, lines, ready[1]);
+  if (::fork() == 0) FloodForEver(std::atoi(std::getenv(kShimFdVariable)), lines, ready[1]);
+  int started = 0;
+  for (char byte; started < 2 && ::read(ready[0], &byte, 1) == 1;) ++started;
+  return started == 2 ? 7 : 99;
 }
 
 int Main(const std::vector<std::string>& arguments) {
@@ -138,7 +138,7 @@ int Main(const std::vector<std::string>& arguments) {
   if (mode == "signal") ::raise(number);
   if (mode == "flood") return Flood(number);
   if (mode == "leave-child") return LeaveChild();
-  if (mode == "leave-flood") return LeaveFlood();
+  if (mode == "leave-floods") return LeaveFloods();
   if (mode == "talk") return Talk();
   if (mode == "stubborn") {
     ::signal(SIGTERM, SIG_IGN);
