@@ -22,7 +22,8 @@ prepare_text() {
 show_result() {
   local checkpoint
   say "A sample from the model"
-  "$bin/llmctl" generate quickstart --prompt "The package " --tokens 600 --temperature 0.5 --seed 1 | tee "$work/sample.txt"
+  "$bin/llmctl" generate quickstart --prompt "The package " --tokens 600 --temperature 0.5 --seed 1 |
+    tee "$work/sample.txt"
   checkpoint=$("$bin/llmctl" checkpoints quickstart -o json |
     /usr/bin/python3 -c 'import json, sys; print(json.load(sys.stdin)["checkpoints"][0]["path"])')
   say "What it has learned"
