@@ -1,8 +1,8 @@
 // Many seeded worlds of faults against the real cores of coordinator and agent: all invariants after every step, and
 // rest within a bound once the faults are over.
 //
-// Goal: no schedule breaks the control plane. Method: seeds from 1 on, as many as fit the time; every fault must have
-// happened. A failure prints the command that replays it.
+// Goal: no schedule breaks the control plane. Method: seeds from 1 on, as many as fit the time, but at least
+// SEEDS_LEAST; with enough of them every fault must have happened. A failure prints the command that replays it.
 #include <csignal>
 #include <cstdint>
 #include <cstdio>
@@ -20,7 +20,8 @@
 namespace llmctl::simulator {
 namespace {
 
-constexpr uint64_t kSeedsLeast = 2000;
+// After so many the rarest fault has happened some ten times.
+constexpr uint64_t kSeedsForEveryFault = 2000;
 constexpr uint64_t kSeedsMost = 20000;
 constexpr absl::Duration kTime = absl::Seconds(60);
 
@@ -40,7 +41,7 @@ TEST(Campaign, NoSeedBreaksAnInvariantAndEveryFaultHappens) {
   std::map<std::string, int64_t> probes;
   absl::Time end = absl::Now() + kTime;
   uint64_t seed = 1;
-  for (; seed <= kSeedsLeast || (seed <= kSeedsMost && absl::Now() < end); ++seed) {
+  for (; seed <= SEEDS_LEAST || (seed <= kSeedsMost && absl::Now() < end); ++seed) {
     seed_under_way = static_cast<std::sig_atomic_t>(seed);
     Outcome outcome = RunSeed({.seed = seed});
     ASSERT_EQ(outcome.violation, "") << Replay(seed);
@@ -50,6 +51,7 @@ TEST(Campaign, NoSeedBreaksAnInvariantAndEveryFaultHappens) {
 
   std::printf("%lu seeds\n", static_cast<unsigned long>(seed - 1));
   for (const auto& [probe, count] : probes) std::printf("%9ld  %s\n", static_cast<long>(count), probe.c_str());
+  if (seed <= kSeedsForEveryFault) return;
   for (const char* probe :
        {"agent crash", "agent gave up a silent link", "cancel", "commit failed", "coordinator crash",
         "coordinator crash between persist and send", "coordinator crash loses steps", "coordinator pause", "delete",
