@@ -1,5 +1,7 @@
 #include "coordinator/rpc/worker_link_service.h"
 
+#include <atomic>
+#include <cstdint>
 #include <memory>
 #include <utility>
 
@@ -104,9 +106,12 @@ class Connection final : public LinkReactor {
   }
 
   absl::Status HandleHeartbeat() {
-    runtime_.Heartbeat(node_, incarnation_);
+    // Answered at once, whatever the disk does, so that the host knows its link to be alive; but what the answer
+    // confirms is only what is durable, and that may be one heartbeat behind.
+    int64_t sequence = incoming_.heartbeat().sequence();
+    runtime_.Heartbeat(node_, incarnation_, [durable = durable_, sequence] { durable->store(sequence); });
     v1::CoordinatorMessage message;
-    message.mutable_heartbeat()->set_sequence(incoming_.heartbeat().sequence());
+    message.mutable_heartbeat()->set_durable_sequence(durable_->load());
     outlet_->Send(std::move(message));
     return absl::OkStatus();
   }
@@ -132,6 +137,9 @@ class Connection final : public LinkReactor {
   v1::AgentMessage incoming_;
   NodeId node_;
   int64_t incarnation_ = 0;
+  // The newest heartbeat of this link before which everything is durable. Set from the core's thread, which may
+  // come to it after the link has ended.
+  const std::shared_ptr<std::atomic<int64_t>> durable_ = std::make_shared<std::atomic<int64_t>>(0);
 };
 
 }  // namespace

@@ -60,13 +60,7 @@ void CoreLoop::Run() {
     ExtendLeasesAfterStall(now);
     for (const Inbox::Renewal& renewal : items.renewals) leases_.Renew(renewal.node, renewal.incarnation, now);
     if (items.commit) HandleCommit(*items.commit, now);
-    for (const core::Event& event : items.events) {
-      if (const auto* plan = std::get_if<core::PlanReady>(&event)) {
-        TakePlan(*plan, now);
-      } else {
-        Deliver(event, now);
-      }
-    }
+    for (Inbox::Item& item : items.events) TakeItem(item, now);
     FireTimers(now);
     ExpireLeases(now);
     parts_.logs.Expire(now);
@@ -78,6 +72,19 @@ void CoreLoop::Run() {
       bool all_durable = pipeline_.empty() && items.events.empty();
       if (all_durable || now.monotonic >= stop_deadline) return;
     }
+  }
+}
+
+void CoreLoop::TakeItem(Inbox::Item& item, Instant now) {
+  if (auto* acknowledgement = std::get_if<Acknowledgement>(&item)) {
+    pipeline_.Add({.revision = state_.counters.revision, .acknowledge = std::move(acknowledgement->give)});
+    return;
+  }
+  const auto& event = std::get<core::Event>(item);
+  if (const auto* plan = std::get_if<core::PlanReady>(&event)) {
+    TakePlan(*plan, now);
+  } else {
+    Deliver(event, now);
   }
 }
 
@@ -197,6 +204,7 @@ void CoreLoop::ReleaseDurable() {
       if (const auto* erased = std::get_if<store::EraseJob>(&change)) parts_.progress.Forget(erased->job);
     }
     for (const core::Command& command : step.outbox) CarryOut(command);
+    if (step.acknowledge) step.acknowledge();
   }
 }
 

@@ -71,6 +71,7 @@ class CoreLoop {
   void Run();
 
  private:
+  void TakeItem(Inbox::Item& item, Instant now);
   void Deliver(const core::Event& event, Instant now);
   void CarryOut(const core::Command& command);
   void CarryOutInward(const core::Command& command, Instant now);

@@ -12,7 +12,7 @@ constexpr size_t kEventsPerRound = 256;
 
 bool Inbox::Post(Priority priority, core::Event event) {
   MutexLock lock(mutex_);
-  std::deque<core::Event>& queue = events_[static_cast<size_t>(priority)];
+  std::deque<Item>& queue = events_[static_cast<size_t>(priority)];
   if (priority == Priority::kUser && queue.size() >= users_max_) return false;
   queue.push_back(std::move(event));
   not_empty_.NotifyOne();
@@ -24,6 +24,11 @@ void Inbox::PostRenewal(const NodeId& node, int64_t incarnation) {
   // most of its work on a large cluster.
   MutexLock lock(mutex_);
   renewals_.push_back({node, incarnation});
+}
+
+void Inbox::PostAcknowledgement(std::function<void()> give) {
+  MutexLock lock(mutex_);
+  events_[static_cast<size_t>(Priority::kHost)].push_back(Acknowledgement{std::move(give)});
 }
 
 void Inbox::PostCommit(absl::Status outcome) {
@@ -55,7 +60,7 @@ Inbox::Items Inbox::Wait(std::chrono::steady_clock::time_point deadline) {
   items.stopping = stopping_;
   items.renewals.swap(renewals_);
   items.commit.swap(commit_);
-  for (std::deque<core::Event>& queue : events_) {
+  for (std::deque<Item>& queue : events_) {
     for (size_t i = 0; i < kEventsPerRound && !queue.empty(); ++i) {
       items.events.push_back(std::move(queue.front()));
       queue.pop_front();

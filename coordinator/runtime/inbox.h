@@ -1,8 +1,9 @@
 // Inbox: everything that reaches the core's thread.
 //
 // Items are sorted by what a delay would cost: renewals first (a late one looks like a dead host), then facts
-// from hosts, plans, and users' requests. Each Wait() takes a bounded number of each, so a flood of one kind
-// delays the others by one round only. The users' part is bounded: beyond it requests are refused, not queued.
+// from hosts (and among them, in order, who waits until they are durable), plans, and users' requests. Each Wait()
+// takes a bounded number of each, so a flood of one kind delays the others by one round only. The users' part is
+// bounded: beyond it requests are refused, not queued.
 //
 // Thread-safe: any thread posts, the core's thread waits.
 #pragma once
@@ -12,7 +13,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <optional>
+#include <variant>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -25,8 +28,14 @@ namespace llmctl::runtime {
 
 enum class Priority { kHost, kPlan, kUser };
 
+// To be called when all facts of hosts that were posted before it are durable.
+struct Acknowledgement {
+  std::function<void()> give;
+};
+
 class Inbox {
  public:
+  using Item = std::variant<core::Event, Acknowledgement>;
   struct Renewal {
     NodeId node;
     int64_t incarnation = 0;
@@ -34,7 +43,7 @@ class Inbox {
   struct Items {
     std::vector<Renewal> renewals;
     std::optional<absl::Status> commit;  // how the batch in flight ended
-    std::vector<core::Event> events;
+    std::vector<Item> events;
     bool stopping = false;
   };
 
@@ -43,6 +52,8 @@ class Inbox {
   // False: too many users' requests are waiting.
   bool Post(Priority priority, core::Event event);
   void PostRenewal(const NodeId& node, int64_t incarnation);
+  // In order with the facts of hosts. Wakes nobody either: no host waits for it.
+  void PostAcknowledgement(std::function<void()> give);
   void PostCommit(absl::Status outcome);
   void Stop();
 
@@ -56,7 +67,7 @@ class Inbox {
 
   Mutex mutex_;
   CondVar not_empty_;
-  std::array<std::deque<core::Event>, 3> events_ ABSL_GUARDED_BY(mutex_);
+  std::array<std::deque<Item>, 3> events_ ABSL_GUARDED_BY(mutex_);
   std::vector<Renewal> renewals_ ABSL_GUARDED_BY(mutex_);
   std::optional<absl::Status> commit_ ABSL_GUARDED_BY(mutex_);
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;

@@ -97,8 +97,9 @@ void Runtime::Disconnect(int64_t link) {
   rendezvous_.DropLink(link);
 }
 
-void Runtime::Heartbeat(const NodeId& node, int64_t incarnation) {
+void Runtime::Heartbeat(const NodeId& node, int64_t incarnation, std::function<void()> durable) {
   inbox_.PostRenewal(node, incarnation);
+  inbox_.PostAcknowledgement(std::move(durable));
   MutexLock lock(mutex_);
   last_seen_[node] = Now().wall;
 }

@@ -81,7 +81,9 @@ class Runtime {
   // `hello.link` is the connection's number; it is welcomed or refused. Disconnect() when it has ended.
   void Connect(core::WorkerConnected hello, std::shared_ptr<HostLink> connection);
   void Disconnect(int64_t link);
-  void Heartbeat(const NodeId& node, int64_t incarnation);
+  // Renews the lease at once. `durable` is called, from the core's thread, when all that hosts have told before is
+  // durable; while the store cannot commit that may be long after.
+  void Heartbeat(const NodeId& node, int64_t incarnation, std::function<void()> durable);
   void Tell(HostFact fact);
   void ReportProgress(const GenerationId& generation, const Progress& progress);
   // Keys of a generation that is not the job's live one are refused.

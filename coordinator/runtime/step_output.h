@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "coordinator/core/command.h"
@@ -17,6 +18,8 @@ struct StepOutput {
   std::vector<core::Command> outbox;
   std::vector<core::Command> inward;
   int64_t revision = 0;  // of the state after the step
+  // Not of the core's: somebody wants to know when this and all before it is durable. May be empty.
+  std::function<void()> acknowledge;
 };
 
 StepOutput SortCommands(const core::State& state, std::vector<core::Command> commands);

@@ -53,6 +53,11 @@ class FakeAgent {
     if (phase == v1::RANK_PHASE_EXITED) update->mutable_exit()->set_exit_code(0);
     Send(message);
   }
+  void SendHeartbeat(int64_t sequence) {
+    v1::AgentMessage message;
+    message.mutable_heartbeat()->set_sequence(sequence);
+    Send(message);
+  }
   void SendReleased(const v1::Generation& generation) {
     v1::AgentMessage message;
     *message.mutable_gang_released()->mutable_generation() = generation;

@@ -179,6 +179,24 @@ TEST_F(RpcTest, JobRunsFromSubmissionToSuccess) {
   EXPECT_TRUE(done.has_end_time());
 }
 
+TEST_F(RpcTest, HeartbeatsAreAnsweredAtOnceAndConfirmWhatIsDurable) {
+  FakeAgent agent(server_->address(), "host-a", 1);
+  ASSERT_TRUE(agent.Await(v1::CoordinatorMessage::kWelcome).has_welcome());
+
+  int64_t sequence = 0, durable = -1;
+  while (durable < 2 && sequence < 1000) {
+    agent.SendHeartbeat(++sequence);
+    v1::CoordinatorMessage answer = agent.Await(v1::CoordinatorMessage::kHeartbeat);
+    ASSERT_TRUE(answer.has_heartbeat());
+    durable = answer.heartbeat().durable_sequence();
+    ASSERT_LE(durable, sequence) << "nothing is confirmed that has not come";
+    // A fact of a host wakes the core, as it would in a running cluster.
+    agent.SendReleased({});
+  }
+
+  EXPECT_GE(durable, 2);
+}
+
 TEST_F(RpcTest, LogsComeFromTheHostOfTheRank) {
   FakeAgent agent(server_->address(), "host-a", 1);
   std::string id = SubmitOrDie(Spec()).job().id();

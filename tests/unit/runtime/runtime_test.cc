@@ -103,6 +103,25 @@ TEST(Runtime, NothingGoesToAHostBeforeItsCommit) {
   EXPECT_EQ(welcome.wait_for(kDeadline), std::future_status::ready);
 }
 
+TEST(Runtime, HeartbeatConfirmsWhatCameBeforeItOnlyWhenThatIsDurable) {
+  store::GatedStore store;
+  std::unique_ptr<Runtime> runtime = StartOrDie(store, {.lease = absl::Milliseconds(400)});
+  store.CloseGate();
+  std::promise<void> first, second;
+  std::future<void> first_durable = first.get_future(), second_durable = second.get_future();
+
+  runtime->Heartbeat(NodeId("host-a"), 1, [&] { first.set_value(); });
+  runtime->Connect(Hello(*runtime), std::make_shared<RecordingLink>());
+  runtime->Heartbeat(NodeId("host-a"), 1, [&] { second.set_value(); });
+  store.AwaitCommits(1);
+
+  EXPECT_EQ(first_durable.wait_for(kDeadline), std::future_status::ready);
+  EXPECT_EQ(second_durable.wait_for(std::chrono::seconds(0)), std::future_status::timeout);
+  store.OpenGate();
+  EXPECT_EQ(second_durable.wait_for(kDeadline), std::future_status::ready);
+  runtime->Stop();
+}
+
 TEST(Runtime, StepsGoOnWhileABatchIsBeingCommitted) {
   store::GatedStore store;
   std::unique_ptr<Runtime> runtime = StartOrDie(store);

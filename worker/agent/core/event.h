@@ -60,7 +60,7 @@ struct CoordinatorWelcomed {
   absl::Duration heartbeat_interval;
 };
 struct CoordinatorDisconnected {};
-// Everything sent on this link before heartbeat `sequence` has arrived.
+// Everything sent on this link before heartbeat `sequence` is durable at the coordinator; 0: nothing is yet.
 struct HeartbeatAnswered {
   int64_t sequence = 0;
 };

@@ -167,7 +167,7 @@ std::optional<Event> ToEvent(const v1::CoordinatorMessage& message) {
   switch (message.message_case()) {
     case v1::CoordinatorMessage::kWelcome:
       return CoordinatorWelcomed{.heartbeat_interval = absl::Milliseconds(message.welcome().heartbeat_interval_ms())};
-    case v1::CoordinatorMessage::kHeartbeat: return HeartbeatAnswered{message.heartbeat().sequence()};
+    case v1::CoordinatorMessage::kHeartbeat: return HeartbeatAnswered{message.heartbeat().durable_sequence()};
     case v1::CoordinatorMessage::kProbe: {
       const v1::Probe& probe = message.probe();
       return ProbeOrdered{.generation = ToId(probe.generation()),
