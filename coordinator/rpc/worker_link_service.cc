@@ -122,7 +122,7 @@ class Connection final : public LinkReactor {
     v1::StoreRequest asked;
     *asked.mutable_generation() = incoming_.store().generation();
     asked.set_request_id(incoming_.store().request_id());
-    runtime_.Rendezvous(ToModel(asked.generation()), link_, operation,
+    runtime_.Rendezvous(ToModel(asked.generation()), {.link = link_, .request = asked.request_id()}, operation,
                         [outlet = outlet_, asked](const runtime::StoreAnswer& answer) {
                           v1::CoordinatorMessage message;
                           *message.mutable_store() = ToProto(asked, answer);

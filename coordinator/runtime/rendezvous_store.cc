@@ -13,6 +13,10 @@ namespace {
 // What a map node and two strings cost beside their characters.
 constexpr size_t kEntryOverhead = 128;
 
+// A rank waits for its answer before it asks on, so what may be asked again is among the newest; this much holds
+// some seven thousand of them.
+constexpr size_t kAppliedBytesMost = size_t{1} << 20;
+
 size_t EntryBytes(const std::string& key, const std::string& value) {
   return key.size() + value.size() + kEntryOverhead;
 }
@@ -25,7 +29,28 @@ StoreAnswer Failure(std::string error) {
 
 }  // namespace
 
-void RendezvousStore::Do(const GenerationId& id, int64_t link, const StoreOperation& operation, Answer answer) {
+bool RendezvousStore::FindApplied(const Generation& generation, int64_t request, StoreAnswer& answer) {
+  auto first = generation.applied.find(request);
+  if (first == generation.applied.end()) return false;
+  answer = first->second;
+  return true;
+}
+
+void RendezvousStore::KeepApplied(Generation& generation, int64_t request, const StoreAnswer& answer) {
+  // What was refused may be tried again.
+  if (request == 0 || !answer.error.empty()) return;
+  generation.applied.emplace(request, answer);
+  generation.applied_order.push_back(request);
+  generation.applied_bytes += EntryBytes("", answer.value);
+  while (generation.applied_bytes > kAppliedBytesMost) {
+    auto oldest = generation.applied.find(generation.applied_order.front());
+    generation.applied_bytes -= EntryBytes("", oldest->second.value);
+    generation.applied.erase(oldest);
+    generation.applied_order.pop_front();
+  }
+}
+
+void RendezvousStore::Do(const GenerationId& id, Asker asker, const StoreOperation& operation, Answer answer) {
   Answers answers;
   {
     MutexLock lock(mutex_);
@@ -48,13 +73,17 @@ void RendezvousStore::Do(const GenerationId& id, int64_t link, const StoreOperat
                    [&](const StoreWait& op) {
                      if (look_up(op.key)) return;
                      waits = true;
-                     generation.waiters.emplace(op.key, Waiter{link, std::move(answer)});
+                     generation.waiters.emplace(op.key, Waiter{asker.link, std::move(answer)});
                    },
                    [&](const StoreAdd& op) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+                     if (FindApplied(generation, asker.request, own)) return;
                      own = Add(generation, op, answers);
+                     KeepApplied(generation, asker.request, own);
                    },
                    [&](const StoreCompareSet& op) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+                     if (FindApplied(generation, asker.request, own)) return;
                      own = CompareSet(generation, op, answers);
+                     KeepApplied(generation, asker.request, own);
                    },
                    [&](const StoreDelete& op) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
                      own.found = Erase(generation, op.key);

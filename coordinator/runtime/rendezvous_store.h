@@ -4,15 +4,20 @@
 // coordinator the agents set their keys again. Bounded in bytes per generation and in all: a rank that floods it
 // gets an error, not the coordinator's memory.
 //
+// An agent asks again after a reconnect when it has no answer, though the question may have arrived. An add or a
+// compare-and-set that has been applied is not applied again: its request id gives the first answer.
+//
 // Thread-safe. Answers run on the calling thread, without a lock held: that of the request, or for a wait that of
 // the set which ends it; they must not block.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -57,6 +62,12 @@ struct StoreAnswer {
 
 class RendezvousStore {
  public:
+  // Who asks what for. `link` is the asker's connection; `request` is unique in the generation, and the same when the
+  // question is asked again; 0: nobody waits for the answer.
+  struct Asker {
+    int64_t link = 0;
+    int64_t request = 0;
+  };
   struct Limits {
     size_t generation_bytes_max = size_t{64} << 20;
     size_t total_bytes_max = size_t{1} << 30;
@@ -65,8 +76,8 @@ class RendezvousStore {
 
   explicit RendezvousStore(Limits limits) : limits_(limits) {}
 
-  // `link` identifies the asker's connection. The caller has checked that the generation is live.
-  void Do(const GenerationId& generation, int64_t link, const StoreOperation& operation, Answer answer);
+  // The caller has checked that the generation is live.
+  void Do(const GenerationId& generation, Asker asker, const StoreOperation& operation, Answer answer);
   // The generation is over: its waits are answered with an error.
   void Drop(const GenerationId& generation);
   // The connection is gone: nobody is left to answer its waits. The agent asks again when it is back.
@@ -82,7 +93,11 @@ class RendezvousStore {
   struct Generation {
     std::map<std::string, std::string> values;
     std::multimap<std::string, Waiter> waiters;
-    size_t bytes = 0;
+    size_t bytes = 0;  // of the values
+    // Answers to what was applied and must not be applied again, by request, and the order in which they came.
+    std::map<int64_t, StoreAnswer> applied;
+    std::deque<int64_t> applied_order;
+    size_t applied_bytes = 0;
   };
   using Answers = std::vector<std::pair<Answer, StoreAnswer>>;
 
@@ -92,6 +107,9 @@ class RendezvousStore {
   StoreAnswer Add(Generation& generation, const StoreAdd& add, Answers& answers) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   StoreAnswer CompareSet(Generation& generation, const StoreCompareSet& compare_set, Answers& answers)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Fills in the answer of a request that has been applied before; false if it has not.
+  static bool FindApplied(const Generation& generation, int64_t request, StoreAnswer& answer);
+  static void KeepApplied(Generation& generation, int64_t request, const StoreAnswer& answer);
   bool Erase(Generation& generation, const std::string& key) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // A request that raced the end of its generation leaves keys behind: they go with the next generation.
   void ForgetOlder(const GenerationId& id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -112,8 +112,8 @@ void Runtime::ReportProgress(const GenerationId& generation, const Progress& pro
   if (progress_.Report(generation, progress, Now())) hub_.Touch(generation.job);
 }
 
-void Runtime::Rendezvous(const GenerationId& generation, int64_t link, const StoreOperation& operation,
-                         RendezvousStore::Answer answer) {
+void Runtime::Rendezvous(const GenerationId& generation, RendezvousStore::Asker asker,
+                         const StoreOperation& operation, RendezvousStore::Answer answer) {
   std::shared_ptr<const Snapshot> now = snapshot();
   const JobView* view = now->FindJob(generation.job);
   if (!view || !view->job->attempt || view->job->attempt->generation != generation.generation ||
@@ -121,7 +121,7 @@ void Runtime::Rendezvous(const GenerationId& generation, int64_t link, const Sto
     return answer({.error = absl::StrCat("generation ", generation.generation, " of job ", generation.job.value(),
                                          " is over")});
   }
-  rendezvous_.Do(generation, link, operation, std::move(answer));
+  rendezvous_.Do(generation, asker, operation, std::move(answer));
 }
 
 absl::Time Runtime::LastSeen(const NodeId& node) const {

@@ -87,7 +87,7 @@ class Runtime {
   void Tell(HostFact fact);
   void ReportProgress(const GenerationId& generation, const Progress& progress);
   // Keys of a generation that is not the job's live one are refused.
-  void Rendezvous(const GenerationId& generation, int64_t link, const StoreOperation& operation,
+  void Rendezvous(const GenerationId& generation, RendezvousStore::Asker asker, const StoreOperation& operation,
                   RendezvousStore::Answer answer);
   // InfinitePast if it was not heard of in this term.
   absl::Time LastSeen(const NodeId& node) const;

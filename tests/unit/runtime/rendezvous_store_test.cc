@@ -11,9 +11,11 @@ using ::testing::HasSubstr;
 const GenerationId kGeneration{JobId("j-1"), 1, 1};
 
 // Asks and expects the answer at once.
-StoreAnswer Ask(RendezvousStore& store, const StoreOperation& operation, const GenerationId& id = kGeneration) {
+StoreAnswer Ask(RendezvousStore& store, const StoreOperation& operation, const GenerationId& id = kGeneration,
+                int64_t request = 0) {
   std::vector<StoreAnswer> answers;
-  store.Do(id, 1, operation, [&](const StoreAnswer& answer) { answers.push_back(answer); });
+  store.Do(id, {.link = 1, .request = request}, operation,
+           [&](const StoreAnswer& answer) { answers.push_back(answer); });
   EXPECT_EQ(answers.size(), 1u);
   return answers.empty() ? StoreAnswer{} : answers[0];
 }
@@ -22,7 +24,8 @@ TEST(RendezvousStore, WaitIsAnsweredWhenTheKeyIsSet) {
   RendezvousStore store({});
   std::vector<std::string> answers;
   for (int rank = 1; rank <= 2; ++rank) {
-    store.Do(kGeneration, rank, StoreWait{"addr"}, [&](const StoreAnswer& answer) { answers.push_back(answer.value); });
+    store.Do(kGeneration, {.link = rank}, StoreWait{"addr"},
+             [&](const StoreAnswer& answer) { answers.push_back(answer.value); });
   }
   ASSERT_TRUE(answers.empty());
 
@@ -55,7 +58,7 @@ TEST(RendezvousStore, DroppedGenerationAnswersItsWaitsAndFreesItsBytes) {
   RendezvousStore store({});
   Ask(store, StoreSet{"a", "1"});
   std::string error;
-  store.Do(kGeneration, 1, StoreWait{"b"}, [&](const StoreAnswer& answer) { error = answer.error; });
+  store.Do(kGeneration, {.link = 1}, StoreWait{"b"}, [&](const StoreAnswer& answer) { error = answer.error; });
 
   store.Drop(kGeneration);
 
@@ -66,8 +69,8 @@ TEST(RendezvousStore, DroppedGenerationAnswersItsWaitsAndFreesItsBytes) {
 TEST(RendezvousStore, WaitsOfAClosedLinkAreForgotten) {
   RendezvousStore store({});
   int gone = 0, here = 0;
-  store.Do(kGeneration, 1, StoreWait{"a"}, [&](const StoreAnswer&) { ++gone; });
-  store.Do(kGeneration, 2, StoreWait{"a"}, [&](const StoreAnswer&) { ++here; });
+  store.Do(kGeneration, {.link = 1}, StoreWait{"a"}, [&](const StoreAnswer&) { ++gone; });
+  store.Do(kGeneration, {.link = 2}, StoreWait{"a"}, [&](const StoreAnswer&) { ++here; });
 
   store.DropLink(1);
   Ask(store, StoreSet{"a", "1"});
@@ -79,7 +82,7 @@ TEST(RendezvousStore, WaitsOfAClosedLinkAreForgotten) {
 TEST(RendezvousStore, AddCountsAndWakesWaiters) {
   RendezvousStore store({});
   std::string seen;
-  store.Do(kGeneration, 1, StoreWait{"n"}, [&](const StoreAnswer& answer) { seen = answer.value; });
+  store.Do(kGeneration, {.link = 1}, StoreWait{"n"}, [&](const StoreAnswer& answer) { seen = answer.value; });
 
   EXPECT_EQ(Ask(store, StoreAdd{"n", 2}).number, 2);
   EXPECT_EQ(Ask(store, StoreAdd{"n", 3}).number, 5);
@@ -98,6 +101,32 @@ TEST(RendezvousStore, CompareSetFollowsC10d) {
   EXPECT_EQ(Ask(store, StoreCompareSet{"k", "first", "second"}).value, "second");
   EXPECT_TRUE(Ask(store, StoreDelete{"k"}).found);
   EXPECT_FALSE(Ask(store, StoreGet{"k"}).found);
+}
+
+// An agent that has lost its link does not know whether the question had arrived.
+TEST(RendezvousStore, RequestThatIsAskedAgainIsAppliedOnce) {
+  RendezvousStore store({});
+  const GenerationId next{JobId("j-1"), 2, 2};
+
+  EXPECT_EQ(Ask(store, StoreAdd{"n", 2}, kGeneration, 7).number, 2);
+  EXPECT_EQ(Ask(store, StoreAdd{"n", 3}, kGeneration, 8).number, 5);
+  EXPECT_EQ(Ask(store, StoreAdd{"n", 2}, kGeneration, 7).number, 2);
+  EXPECT_EQ(Ask(store, StoreGet{"n"}).value, "5");
+  EXPECT_EQ(Ask(store, StoreCompareSet{"k", "", "mine"}, kGeneration, 9).value, "mine");
+  Ask(store, StoreSet{"k", ""});
+  EXPECT_EQ(Ask(store, StoreCompareSet{"k", "", "mine"}, kGeneration, 9).value, "mine");
+  EXPECT_EQ(Ask(store, StoreGet{"k"}).value, "");
+
+  EXPECT_EQ(Ask(store, StoreAdd{"n", 2}, next, 7).number, 2) << "requests are numbered in each generation anew";
+}
+
+TEST(RendezvousStore, RefusedRequestMayBeAskedAgain) {
+  RendezvousStore store({});
+  Ask(store, StoreSet{"n", "x"});
+  EXPECT_THAT(Ask(store, StoreAdd{"n", 1}, kGeneration, 7).error, HasSubstr("not a number"));
+  Ask(store, StoreDelete{"n"});
+
+  EXPECT_EQ(Ask(store, StoreAdd{"n", 1}, kGeneration, 7).number, 1);
 }
 
 TEST(RendezvousStore, FloodIsRefusedAndRoomComesBack) {
