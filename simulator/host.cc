@@ -280,6 +280,7 @@ void Host::Probe(const agent::ProbeOrdered& probe) {
   agent::ProbeResult result;
   result.generation = probe.generation;
   result.dataset_digest = "digest";
+  result.nonce = probe.nonce;
   std::string path = probe.checkpoint_directory + "/" + probe.nonce;
   if (probe.write) {
     if (probe.checkpoint_directory == kLocalDirectory) path = node().value() + path;

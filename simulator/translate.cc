@@ -84,7 +84,7 @@ std::optional<core::Event> ToEvent(const NodeId& node, const agent::AgentMessage
           [](const agent::ProgressReport&) -> Result { return std::nullopt; },
           [](const agent::StoreCall&) -> Result { return std::nullopt; },
           [&](const agent::ProbeResult& m) -> Result {
-            return core::ProbeAnswered{node, m.generation, m.ok, m.error, m.dataset_digest};
+            return core::ProbeAnswered{node, m.generation, m.ok, m.error, m.dataset_digest, m.nonce};
           },
           [&](const agent::RankUpdate& m) -> Result {
             return core::RankChanged{node, m.generation, m.rank, ToPhase(m.phase), m.pid, ToExit(m.exit)};

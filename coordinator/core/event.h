@@ -78,6 +78,7 @@ struct ProbeAnswered {
   bool ok = false;
   std::string error;
   std::string dataset_digest;
+  std::string nonce;  // of the ProbeHost that is answered
 };
 struct RankChanged {
   NodeId node;

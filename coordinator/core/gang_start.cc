@@ -28,13 +28,18 @@ std::string DescribeHosts(const Attempt& attempt) {
   return absl::StrJoin(parts, ", ");
 }
 
+// Of the round that goes on.
+std::string NonceOf(State& state, const Job& job) {
+  return absl::StrCat(job.id.value(), "-g", job.attempt->generation, "-", state.checks[job.id].round);
+}
+
 void SendProbe(Turn& turn, const Job& job, const NodeId& node) {
   ProbeHost probe;
   probe.node = node;
   probe.generation = CurrentGeneration(job);
   probe.checkpoint_directory = job.requirements.checkpoint_directory;
   probe.dataset = job.requirements.dataset;
-  probe.nonce = absl::StrCat(job.id.value(), "-g", job.attempt->generation, "-", turn.state.checks[job.id].round);
+  probe.nonce = NonceOf(turn.state, job);
   probe.write = node == job.attempt->ranks.front().node;
   turn.SendToHost(node, std::move(probe));
 }
@@ -89,7 +94,6 @@ void DoubtOrFail(Turn& turn, Job& job, const ProbeAnswered& answer) {
   GangCheck& check = turn.state.checks[job.id];
   const NodeId& writer = job.attempt->ranks.front().node;
   bool reader = answer.node != writer;
-  if (reader && !check.digests.contains(writer)) return;  // of the round before
   if (reader && check.round + 1 < kProbeRounds) {
     ++check.round;
     check.digests.clear();
@@ -171,6 +175,7 @@ void OnProbeAnswered(Turn& turn, const ProbeAnswered& event) {
   if (job == nullptr || job->phase != JobPhase::kStarting || job->attempt->ranks_requested) return;
   std::vector<NodeId> hosts = HostsOf(*job->attempt);
   if (std::find(hosts.begin(), hosts.end(), event.node) == hosts.end()) return;
+  if (event.nonce != NonceOf(turn.state, *job)) return;  // of an earlier round
   if (!event.ok) {
     DoubtOrFail(turn, *job, event);
     return;

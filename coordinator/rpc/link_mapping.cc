@@ -98,7 +98,8 @@ core::ProbeAnswered ToModel(const NodeId& node, const v1::ProbeResult& result) {
           .generation = ToModel(result.generation()),
           .ok = result.ok(),
           .error = result.error(),
-          .dataset_digest = result.dataset_digest()};
+          .dataset_digest = result.dataset_digest(),
+          .nonce = result.nonce()};
 }
 
 absl::StatusOr<core::RankChanged> ToModel(const NodeId& node, const v1::RankUpdate& update) {

@@ -26,6 +26,7 @@ void CoreWorld::Keep(const Command& command) {
   if (const auto* c = std::get_if<PersistNode>(&command)) store_.nodes[c->node] = state.nodes.at(c->node);
   if (std::get_if<PersistCounters>(&command)) store_.counters = state.counters;
   if (const auto* c = std::get_if<AppendJobEvent>(&command)) history_[c->job].push_back(c->event);
+  if (const auto* c = std::get_if<ProbeHost>(&command)) nonces_[c->node] = c->nonce;
   if (const auto* c = std::get_if<ArmTimer>(&command)) deadlines_.emplace(now.monotonic + c->delay, c->timer);
 }
 
@@ -122,8 +123,16 @@ JobId CoreWorld::Submit(JobRequirements requirements, const std::string& key) {
 
 void CoreWorld::Place() { Do(PlanReady{placement::MakePlan(MakeSnapshot(state))}); }
 
+ProbeAnswered CoreWorld::Passed(const JobId& id, const std::string& node, const std::string& digest) const {
+  return {NodeId(node), generation(id), true, "", digest, nonces_.at(NodeId(node))};
+}
+
+ProbeAnswered CoreWorld::NotPassed(const JobId& id, const std::string& node, const std::string& error) const {
+  return {NodeId(node), generation(id), false, error, "", nonces_.at(NodeId(node))};
+}
+
 void CoreWorld::AnswerProbes(const JobId& id, const std::string& digest) {
-  for (const NodeId& host : HostsOf(*job(id).attempt)) Do(ProbeAnswered{host, generation(id), true, "", digest});
+  for (const NodeId& host : HostsOf(*job(id).attempt)) Do(Passed(id, host.value(), digest));
 }
 
 void CoreWorld::ReportAll(const JobId& id, RankPhase phase) {

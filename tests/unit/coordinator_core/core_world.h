@@ -42,6 +42,9 @@ class CoreWorld {
   JobId Submit(JobRequirements requirements = Needs(1), const std::string& key = "");
   // Placement, applied.
   void Place();
+  // The host's answer to the check that it was last sent: the dataset that it sees, or what is wrong.
+  ProbeAnswered Passed(const JobId& job, const std::string& node, const std::string& digest = "d") const;
+  ProbeAnswered NotPassed(const JobId& job, const std::string& node, const std::string& error) const;
   void AnswerProbes(const JobId& job, const std::string& digest = "d");
   void ReportAll(const JobId& job, RankPhase phase);
   // From queued to running.
@@ -78,6 +81,7 @@ class CoreWorld {
 
   State store_;
   std::map<JobId, std::vector<JobEventRecord>> history_;
+  std::map<NodeId, std::string> nonces_;  // of the last check sent to each host
   std::multimap<absl::Duration, int64_t> deadlines_;
   int64_t next_link_ = 1;
   int64_t next_request_ = 1;

@@ -86,6 +86,7 @@ class FakeAgent {
       if (message.has_probe()) {
         v1::AgentMessage answer;
         *answer.mutable_probe_result()->mutable_generation() = message.probe().generation();
+        answer.mutable_probe_result()->set_nonce(message.probe().nonce());
         answer.mutable_probe_result()->set_ok(true);
         answer.mutable_probe_result()->set_dataset_digest("digest");
         Send(answer);

@@ -52,6 +52,7 @@ struct ProbeResult {
   bool ok = false;
   std::string error;
   std::string dataset_digest;
+  std::string nonce;  // of the probe that is answered
 };
 struct RankUpdate {
   GenerationId generation;

@@ -78,7 +78,7 @@ absl::StatusOr<std::string> Look(const ProbeOrdered& probe, const AllowedRoots& 
 }  // namespace
 
 ProbeResult ProbeFiles(const ProbeOrdered& probe, const AllowedRoots& roots) {
-  ProbeResult result = {.generation = probe.generation};
+  ProbeResult result = {.generation = probe.generation, .nonce = probe.nonce};
   absl::StatusOr<std::string> digest = Look(probe, roots);
   result.ok = digest.ok();
   if (digest.ok()) {

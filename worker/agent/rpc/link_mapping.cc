@@ -124,6 +124,7 @@ void Fill(const ProbeResult& result, v1::ProbeResult* out) {
   out->set_ok(result.ok);
   out->set_error(result.error);
   out->set_dataset_digest(result.dataset_digest);
+  out->set_nonce(result.nonce);
 }
 
 contract::CheckpointCommitReply ToContract(const v1::CheckpointCommitReply& reply) {

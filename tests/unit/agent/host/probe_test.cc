@@ -43,6 +43,7 @@ TEST_F(ProbeTest, WhatOneHostWroteAnotherReadsAndBothSeeTheDataset) {
   EXPECT_TRUE(second.ok) << second.error;
   EXPECT_EQ(first.dataset_digest, Sha256("{}"));
   EXPECT_EQ(second.dataset_digest, first.dataset_digest);
+  EXPECT_EQ(second.nonce, "n-1") << "an answer names the probe that it answers";
   RemoveProbeFile(root_ + "/run/checkpoints", "n-1");
   EXPECT_TRUE(std::filesystem::is_empty(root_ + "/run/checkpoints"));
 }
