@@ -52,6 +52,22 @@ TEST_F(CheckpointCommit, RepeatedOfferIsAnsweredLikeTheFirst) {
   EXPECT_THAT(world.job(id).checkpoints, SizeIs(1));
 }
 
+// The agent keeps an offer on disk until it is answered; the answer may have gone with the coordinator.
+TEST_F(CheckpointCommit, RepeatedOfferIsAnsweredLikeTheFirstAfterARestart) {
+  world.Commit(id, 10);
+  world.Commit(id, 20);
+  world.Commit(id, 30);
+
+  world.Restart();
+  world.Reconnect("node-a", world.ShimsOf("node-a"));
+  world.Commit(id, 30);
+
+  EXPECT_TRUE(Answer().committed) << Answer().error;
+  EXPECT_THAT(Answer().removable_paths, IsEmpty()) << "they were named when the records were dropped";
+  EXPECT_THAT(world.Sent<PersistJob>(), IsEmpty());
+  EXPECT_THAT(world.job(id).checkpoints, SizeIs(2));
+}
+
 TEST_F(CheckpointCommit, NeverGoesBack) {
   world.Commit(id, 20);
 
