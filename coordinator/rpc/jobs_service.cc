@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
 
 #include "common/base/instant.h"
 #include "common/base/status.h"
@@ -20,6 +21,8 @@ constexpr int64_t kLogBytesMost = int64_t{1} << 20;
 // A specification is written by hand; it is stored with the job and sent to every host of it.
 constexpr size_t kSpecBytesMost = 256 << 10;
 constexpr size_t kKeyBytesMost = 256;
+// How long a read waits for a revision that has not happened, if the call's own deadline does not end it before.
+constexpr absl::Duration kRevisionPatience = absl::Seconds(5);
 
 grpc::ServerUnaryReactor* FinishNow(grpc::CallbackServerContext* context, const absl::Status& status) {
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
@@ -113,18 +116,29 @@ grpc::ServerUnaryReactor* JobsService::Submit(grpc::CallbackServerContext* conte
 
 grpc::ServerUnaryReactor* JobsService::Get(grpc::CallbackServerContext* context, const v1::GetJobRequest* request,
                                            v1::Job* reply) {
-  // Every revision that a reply ever carried is durable and published, so a larger one is not from here.
   std::shared_ptr<const runtime::Snapshot> snapshot = runtime_.snapshot();
-  if (request->min_revision() > snapshot->revision()) {
-    return FinishNow(context, absl::OutOfRangeError(absl::StrCat("min_revision ", request->min_revision(),
-                                                                 " has not happened: this coordinator is at ",
-                                                                 snapshot->revision(),
-                                                                 "; was its data directory replaced?")));
+  if (request->min_revision() <= snapshot->revision()) {
+    return FinishNow(context, ShowJobAt(*snapshot, *request, *reply));
   }
-  absl::StatusOr<runtime::JobView> view = FindJob(*snapshot, request->id());
-  if (!view.ok()) return FinishNow(context, view.status());
-  *reply = ShowJob(runtime_, *snapshot, *view);
-  return FinishNow(context, absl::OkStatus());
+  Instant now = Now();
+  absl::Duration patience = std::min(kRevisionPatience, absl::FromChrono(context->deadline()) - now.wall);
+  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  runtime_.hub().AwaitRevision(request->min_revision(), now.monotonic + patience, [this, reactor, request, reply] {
+    reactor->Finish(ToGrpc(ShowJobAt(*runtime_.snapshot(), *request, *reply)));
+  });
+  return reactor;
+}
+
+absl::Status JobsService::ShowJobAt(const runtime::Snapshot& snapshot, const v1::GetJobRequest& request,
+                                    v1::Job& reply) const {
+  if (request.min_revision() > snapshot.revision()) {
+    return absl::OutOfRangeError(absl::StrCat("min_revision ", request.min_revision(),
+                                              " has not happened: this coordinator is at ", snapshot.revision(),
+                                              "; was its data directory replaced?"));
+  }
+  LLM_ASSIGN_OR_RETURN(runtime::JobView view, FindJob(snapshot, request.id()));
+  reply = ShowJob(runtime_, snapshot, view);
+  return absl::OkStatus();
 }
 
 grpc::ServerUnaryReactor* JobsService::List(grpc::CallbackServerContext* context, const v1::ListJobsRequest* request,

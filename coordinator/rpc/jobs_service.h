@@ -8,6 +8,8 @@
 
 #include <grpcpp/support/server_callback.h>
 
+#include "absl/status/status.h"
+
 #include "coordinator/runtime/runtime.h"
 #include "llmctl/v1/jobs.grpc.pb.h"
 
@@ -43,6 +45,8 @@ class JobsService final : public v1::Jobs::CallbackService {
                                        v1::ListEventsReply* reply) override;
 
  private:
+  // The job, from a snapshot that is not older than the request wants.
+  absl::Status ShowJobAt(const runtime::Snapshot& snapshot, const v1::GetJobRequest& request, v1::Job& reply) const;
   // Asks the runtime and answers with the job as it is then.
   grpc::ServerUnaryReactor* Change(grpc::CallbackServerContext* context, runtime::UserRequest request,
                                    v1::JobReply* reply);

@@ -64,6 +64,7 @@ void CoreLoop::Run() {
     FireTimers(now);
     ExpireLeases(now);
     parts_.logs.Expire(now);
+    parts_.hub.Expire(now.monotonic);
     StartPlan(now);
     ReleaseDurable();
     StartCommit(now);

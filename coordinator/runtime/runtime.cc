@@ -59,6 +59,7 @@ void Runtime::Stop() {
   gate_.Close(absl::UnavailableError("the coordinator is stopping: try again when it is back"));
   inbox_.Stop();
   core_thread_.join();
+  hub_.Close();
   links_.CloseAll("the coordinator is stopping");
   replies_.Close(absl::UnavailableError("the coordinator stopped before this was decided: ask again later"));
 }

@@ -18,6 +18,41 @@ std::shared_ptr<const Snapshot> SnapshotHub::Get() const {
   return snapshot_;
 }
 
+void SnapshotHub::AwaitRevision(int64_t revision, absl::Duration deadline, std::function<void()> done) {
+  {
+    MutexLock lock(mutex_);
+    if (snapshot_->revision() < revision && !closed_) {
+      waits_.emplace(revision, RevisionWait{deadline, std::move(done)});
+      return;
+    }
+  }
+  done();
+}
+
+void SnapshotHub::Expire(absl::Duration now) {
+  Callbacks over;
+  {
+    MutexLock lock(mutex_);
+    for (auto it = waits_.begin(); it != waits_.end();) {
+      if (it->second.deadline > now) {
+        ++it;
+        continue;
+      }
+      over.push_back(std::move(it->second.done));
+      it = waits_.erase(it);
+    }
+  }
+  for (auto& done : over) done();
+}
+
+void SnapshotHub::Close() {
+  {
+    MutexLock lock(mutex_);
+    closed_ = true;
+  }
+  Expire(absl::InfiniteDuration());
+}
+
 void SnapshotHub::Publish(const std::vector<StepOutput>& steps) {
   auto next = std::make_shared<Snapshot>(*Get());
   std::vector<Change> changes;
@@ -50,6 +85,9 @@ void SnapshotHub::Publish(const std::vector<StepOutput>& steps) {
   Callbacks callbacks;
   {
     MutexLock lock(mutex_);
+    auto reached = waits_.upper_bound(next->revision());
+    for (auto it = waits_.begin(); it != reached; ++it) callbacks.push_back(std::move(it->second.done));
+    waits_.erase(waits_.begin(), reached);
     snapshot_ = std::move(next);
     for (Change& change : changes) changes_.push_back(std::move(change));
     while (changes_.size() > changes_max_) changes_.pop_front();

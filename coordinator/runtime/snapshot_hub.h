@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 
 #include "common/base/ids.h"
 #include "common/base/mutex.h"
@@ -40,6 +41,14 @@ class SnapshotHub {
 
   std::shared_ptr<const Snapshot> Get() const;
 
+  // Calls `done` once: when the snapshot has reached the revision (now, if it has), or by Expire() after `deadline`
+  // (monotonic).
+  void AwaitRevision(int64_t revision, absl::Duration deadline, std::function<void()> done);
+  // Ends the waits whose deadline has passed.
+  void Expire(absl::Duration now);
+  // Nothing will be published any more: ends all waits, and later ones at once.
+  void Close();
+
   // Steps that are durable, in order.
   void Publish(const std::vector<StepOutput>& steps);
   // From a new plan; not durable.
@@ -56,6 +65,10 @@ class SnapshotHub {
 
  private:
   using Callbacks = std::vector<std::function<void()>>;
+  struct RevisionWait {
+    absl::Duration deadline;
+    std::function<void()> done;
+  };
   void CollectSubscribers(const JobId& job, Callbacks& out) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const size_t changes_max_;
@@ -63,6 +76,8 @@ class SnapshotHub {
   mutable Mutex mutex_;
   std::shared_ptr<const Snapshot> snapshot_ ABSL_GUARDED_BY(mutex_);
   std::deque<Change> changes_ ABSL_GUARDED_BY(mutex_);
+  std::multimap<int64_t, RevisionWait> waits_ ABSL_GUARDED_BY(mutex_);  // by revision
+  bool closed_ ABSL_GUARDED_BY(mutex_) = false;
   int64_t next_subscription_ ABSL_GUARDED_BY(mutex_) = 1;
   std::map<JobId, std::map<int64_t, std::function<void()>>> subscribers_ ABSL_GUARDED_BY(mutex_);
 };

@@ -2,6 +2,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
+#include <future>
 #include <set>
 
 #include <gmock/gmock.h>
@@ -348,6 +349,21 @@ TEST_F(RpcTest, WatchFromARevisionThatHasNotHappenedIsOutOfRange) {
 
   EXPECT_FALSE(reader->Read(&job));
   EXPECT_EQ(reader->Finish().error_code(), grpc::StatusCode::OUT_OF_RANGE);
+}
+
+TEST_F(RpcTest, ReadOfAFutureRevisionWaitsForIt) {
+  v1::SubmitReply submitted = SubmitOrDie(Spec());
+  v1::GetJobRequest get;
+  get.set_id(submitted.job().id());
+  get.set_min_revision(submitted.revision() + 1);
+  std::future<grpc::Status> read = std::async(std::launch::async, [&] {
+    v1::Job job;
+    return Call(*jobs_, &v1::Jobs::Stub::Get, get, &job);
+  });
+
+  SubmitOrDie(Spec("another"));
+
+  EXPECT_TRUE(read.get().ok());
 }
 
 TEST_F(RpcTest, HostsAreListedWithTheirDevicesAndJobs) {

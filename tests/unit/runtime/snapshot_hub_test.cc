@@ -130,5 +130,27 @@ TEST(SnapshotHub, SubscriberHearsOfItsJobOnlyAndUntilItUnsubscribes) {
   EXPECT_EQ(hub.Get()->WaitingReason(JobId("j-1")), "no free device");
 }
 
+TEST(SnapshotHub, WaitForARevisionEndsWhenItIsPublishedOrTheTimeIsOver) {
+  SnapshotHub hub(core::State(), 10);
+  std::vector<std::string> ended;
+  hub.AwaitRevision(0, absl::Seconds(1), [&] { ended.push_back("is there"); });
+  hub.AwaitRevision(2, absl::Seconds(1), [&] { ended.push_back("is published"); });
+  hub.AwaitRevision(9, absl::Seconds(1), [&] { ended.push_back("took too long"); });
+  hub.AwaitRevision(9, absl::Seconds(5), [&] { ended.push_back("closed"); });
+  EXPECT_THAT(ended, ::testing::ElementsAre("is there"));
+
+  hub.Publish({Put(1, "j-1")});
+  hub.Expire(absl::Milliseconds(999));
+  EXPECT_THAT(ended, ::testing::SizeIs(1));
+  hub.Publish({Put(3, "j-1")});
+  EXPECT_EQ(ended.back(), "is published");
+  hub.Expire(absl::Seconds(1));
+  EXPECT_EQ(ended.back(), "took too long");
+  hub.Close();
+  EXPECT_EQ(ended.back(), "closed");
+  hub.AwaitRevision(9, absl::Seconds(9), [&] { ended.push_back("was closed"); });
+  EXPECT_EQ(ended.back(), "was closed");
+}
+
 }  // namespace
 }  // namespace llmctl::runtime
