@@ -10,12 +10,16 @@
 // until the gang ends without ever having asked the host for a process.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
 #include "coordinator/core/turn.h"
 
 namespace llmctl::core {
+
+// Attempts of a job whose hosts are remembered, so that their logs can be read.
+inline constexpr size_t kPastAttemptsMost = 20;
 
 GenerationId CurrentGeneration(const Job& job);
 // The job whose live gang is of this generation, or null.

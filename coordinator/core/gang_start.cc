@@ -103,6 +103,15 @@ void DoubtOrFail(Turn& turn, Job& job, const ProbeAnswered& answer) {
   FailGang(turn, job, FailureClass::kConfig, ProbeFailure(job, answer));
 }
 
+// So that its logs can be found when another attempt has taken its place.
+void KeepPastAttempt(Job& job) {
+  if (!job.attempt->ranks_requested) return;
+  PastAttempt past{.number = job.attempt->number, .generation = job.attempt->generation, .nodes = {}};
+  for (const RankState& rank : job.attempt->ranks) past.nodes.push_back(rank.node);
+  job.past_attempts.push_back(std::move(past));
+  if (job.past_attempts.size() > kPastAttemptsMost) job.past_attempts.erase(job.past_attempts.begin());
+}
+
 }  // namespace
 
 GenerationId CurrentGeneration(const Job& job) {
@@ -133,6 +142,7 @@ bool MayHaveProcesses(const Attempt& attempt, const NodeId& node) {
 
 void BeginGang(Turn& turn, Job& job, const std::vector<Slot>& slots) {
   CHECK(job.phase == JobPhase::kQueued) << job.id << " is " << JobPhaseName(job.phase);
+  if (job.attempt) KeepPastAttempt(job);
   Attempt attempt;
   attempt.number = ++job.last_attempt;
   attempt.generation = ++job.last_generation;

@@ -124,6 +124,14 @@ struct Attempt {
   bool operator==(const Attempt&) const = default;
 };
 
+// What is kept of an attempt that another has followed: where its logs are.
+struct PastAttempt {
+  int64_t number = 0;
+  int64_t generation = 0;
+  std::vector<NodeId> nodes;  // by rank
+  bool operator==(const PastAttempt&) const = default;
+};
+
 struct CheckpointRecord {
   int64_t step = 0;
   int64_t attempt = 0;
@@ -173,6 +181,7 @@ struct Job {
   absl::Duration backoff = absl::ZeroDuration();  // the one being waited for
 
   std::optional<Attempt> attempt;  // the newest; live while the phase says so
+  std::vector<PastAttempt> past_attempts;  // those before it that may have had processes, oldest first, bounded
   std::vector<CheckpointRecord> checkpoints;  // committed, oldest first, at most keep_last
   // How long all ranks have run together. Brought up to date with each commit of a checkpoint and at the end of
   // an attempt, so a coordinator restart forgets at most the time since the last commit.

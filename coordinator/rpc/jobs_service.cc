@@ -63,20 +63,34 @@ struct LogSource {
   runtime::LogQuery query;
 };
 
-absl::StatusOr<LogSource> FindLog(const runtime::Snapshot& snapshot, const v1::ReadLogRequest& request) {
-  LLM_ASSIGN_OR_RETURN(runtime::JobView view, FindJob(snapshot, request.id()));
-  const Job& job = *view.job;
+// The attempt that is asked for: 0 is the newest.
+absl::StatusOr<PastAttempt> FindAttempt(const Job& job, int64_t number) {
   if (!job.attempt) {
     return absl::FailedPreconditionError(absl::StrCat("job ", job.id.value(), " is ", JobPhaseName(job.phase),
                                                       " and has not run yet: there are no logs"));
   }
-  const Attempt& attempt = *job.attempt;
-  if (request.attempt() != 0 && request.attempt() != attempt.number) {
-    return absl::NotFoundError(absl::StrCat("job ", job.id.value(), ": logs are served for the newest attempt, ",
-                                            attempt.number, "; asked for attempt ", request.attempt()));
+  if (number == 0 || number == job.attempt->number) {
+    PastAttempt newest{.number = job.attempt->number, .generation = job.attempt->generation, .nodes = {}};
+    for (const RankState& rank : job.attempt->ranks) newest.nodes.push_back(rank.node);
+    return newest;
   }
-  if (request.rank() < 0 || request.rank() >= static_cast<int>(attempt.ranks.size())) {
-    return absl::NotFoundError(absl::StrCat("job ", job.id.value(), " has ranks 0 to ", attempt.ranks.size() - 1,
+  if (number < 1 || number > job.last_attempt) {
+    return absl::NotFoundError(absl::StrCat("job ", job.id.value(), " has had attempts 1 to ", job.last_attempt,
+                                            "; asked for attempt ", number));
+  }
+  for (const PastAttempt& past : job.past_attempts) {
+    if (past.number == number) return past;
+  }
+  return absl::NotFoundError(absl::StrCat("job ", job.id.value(), ": the logs of attempt ", number,
+                                          " are gone: it started no process, or too many attempts have followed it"));
+}
+
+absl::StatusOr<LogSource> FindLog(const runtime::Snapshot& snapshot, const v1::ReadLogRequest& request) {
+  LLM_ASSIGN_OR_RETURN(runtime::JobView view, FindJob(snapshot, request.id()));
+  const Job& job = *view.job;
+  LLM_ASSIGN_OR_RETURN(PastAttempt attempt, FindAttempt(job, request.attempt()));
+  if (request.rank() < 0 || request.rank() >= static_cast<int>(attempt.nodes.size())) {
+    return absl::NotFoundError(absl::StrCat("job ", job.id.value(), " has ranks 0 to ", attempt.nodes.size() - 1,
                                             "; asked for rank ", request.rank()));
   }
   std::string stream = request.stream().empty() ? "stdout" : request.stream();
@@ -85,7 +99,7 @@ absl::StatusOr<LogSource> FindLog(const runtime::Snapshot& snapshot, const v1::R
   }
   if (request.max_bytes() < 0) return absl::InvalidArgumentError("max_bytes: expected at least 1");
   int64_t bytes_max = request.max_bytes() == 0 ? kLogBytesMost : std::min(request.max_bytes(), kLogBytesMost);
-  return LogSource{attempt.ranks[request.rank()].node,
+  return LogSource{attempt.nodes[request.rank()],
                    {.generation = {job.id, attempt.number, attempt.generation},
                     .rank = request.rank(),
                     .stream = stream,

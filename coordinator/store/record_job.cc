@@ -1,6 +1,7 @@
 #include "coordinator/store/record_job.h"
 
 #include <utility>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 
@@ -121,6 +122,12 @@ absl::Status DecodeRank(const json& object, const std::string& what, RankState& 
   return fields.status();
 }
 
+absl::Status DecodeNode(const json& item, const std::string& what, std::vector<NodeId>& nodes) {
+  if (!item.is_string()) return absl::DataLossError(absl::StrCat("stored record of ", what, ": a node is no text"));
+  nodes.emplace_back(item.get<std::string>());
+  return absl::OkStatus();
+}
+
 absl::Status DecodeFailure(const json& object, const std::string& what, GangFailure& failure) {
   FieldReader fields(object, what);
   fields.ReadEnum("class", FailureClass::kTimeLimit, FailureClassName, failure.failure_class);
@@ -134,17 +141,27 @@ absl::Status DecodeAttempt(const json& object, const std::string& what, Attempt&
   fields.Read("generation", attempt.generation);
   fields.ForEach("ranks", [&](const json& item) { return DecodeRank(item, what, attempt.ranks.emplace_back()); });
   fields.Read("ranks_requested", attempt.ranks_requested);
-  fields.ForEach("unreleased", [&](const json& item) {
-    if (!item.is_string()) return absl::DataLossError(absl::StrCat("stored record of ", what, ": unreleased node"));
-    attempt.unreleased.emplace_back(item.get<std::string>());
-    return absl::OkStatus();
-  });
+  fields.ForEach("unreleased", [&](const json& item) { return DecodeNode(item, what, attempt.unreleased); });
   fields.ReadEnum("stop", StopRequest::kYield, StopRequestName, attempt.stop);
   fields.ReadTime("start_time", attempt.start_time);
   fields.Read("start_checkpoint_step", attempt.start_checkpoint_step);
   if (const json* failure = fields.Find("failure")) {
     fields.Merge(DecodeFailure(*failure, what, attempt.failure.emplace()));
   }
+  return fields.status();
+}
+
+json EncodePastAttempt(const PastAttempt& past) {
+  json nodes = json::array();
+  for (const NodeId& node : past.nodes) nodes.push_back(node.value());
+  return {{"number", past.number}, {"generation", past.generation}, {"nodes", std::move(nodes)}};
+}
+
+absl::Status DecodePastAttempt(const json& object, const std::string& what, PastAttempt& past) {
+  FieldReader fields(object, what);
+  fields.Read("number", past.number);
+  fields.Read("generation", past.generation);
+  fields.ForEach("nodes", [&](const json& item) { return DecodeNode(item, what, past.nodes); });
   return fields.status();
 }
 
@@ -196,6 +213,8 @@ void DecodeProgressOfJob(FieldReader& fields, Job& job) {
 std::string EncodeJob(const Job& job) {
   json checkpoints = json::array();
   for (const CheckpointRecord& checkpoint : job.checkpoints) checkpoints.push_back(EncodeCheckpoint(checkpoint));
+  json past_attempts = json::array();
+  for (const PastAttempt& past : job.past_attempts) past_attempts.push_back(EncodePastAttempt(past));
   json out = {{"version", kVersion},
               {"name", job.name},
               {"project", job.project},
@@ -217,6 +236,7 @@ std::string EncodeJob(const Job& job) {
               {"out_of_memory_restarts", job.out_of_memory_restarts},
               {"infrastructure_failures", job.infrastructure_failures},
               {"backoff", EncodeDuration(job.backoff)},
+              {"past_attempts", std::move(past_attempts)},
               {"checkpoints", std::move(checkpoints)},
               {"run_time", EncodeDuration(job.run_time)},
               {"submit_time", EncodeTime(job.submit_time)},
@@ -246,6 +266,9 @@ absl::StatusOr<Job> DecodeJob(const JobId& id, absl::string_view blob) {
   fields.Read("idempotency_key", job.idempotency_key);
   DecodeProgressOfJob(fields, job);
   if (const json* attempt = fields.Find("attempt")) fields.Merge(DecodeAttempt(*attempt, what, job.attempt.emplace()));
+  fields.ForEach("past_attempts", [&](const json& item) {
+    return DecodePastAttempt(item, what, job.past_attempts.emplace_back());
+  });
   fields.ForEach("checkpoints", [&](const json& item) {
     return DecodeCheckpoint(item, what, job.checkpoints.emplace_back());
   });

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "coordinator/core/deadlines.h"
+#include "coordinator/core/gang.h"
 #include "tests/unit/coordinator_core/core_world.h"
 
 namespace llmctl::core {
@@ -227,6 +228,25 @@ TEST(GangStart, LostCheckIsRepeatedOnTheNextLink) {
 
   EXPECT_THAT(world.Sent<ProbeHost>(), SizeIs(1));
   EXPECT_EQ(world.job(id).phase, JobPhase::kStarting);
+}
+
+TEST(GangStart, HostsOfEarlierAttemptsAreRememberedForTheirLogs) {
+  CoreWorld world;
+  world.Connect("node-a");
+  JobRequirements needs = CoreWorld::Needs(1);
+  needs.max_restarts = 100;
+  JobId id = world.Submit(needs);
+
+  for (size_t i = 0; i <= kPastAttemptsMost; ++i) {
+    world.Run(id);
+    world.FailOnce(id, ExitCode(65));
+  }
+  world.Place();
+
+  const std::vector<PastAttempt>& past = world.job(id).past_attempts;
+  ASSERT_THAT(past, SizeIs(kPastAttemptsMost)) << "the oldest is forgotten";
+  EXPECT_EQ(past.front(), (PastAttempt{2, 2, {NodeId("node-a")}}));
+  EXPECT_EQ(past.back().number, world.job(id).attempt->number - 1);
 }
 
 TEST(GangStart, GoesOnFromTheCommittedCheckpoints) {

@@ -218,6 +218,33 @@ TEST_F(RpcTest, LogsComeFromTheHostOfTheRank) {
   EXPECT_THAT(status.error_message(), HasSubstr("ranks 0 to 0"));
 }
 
+TEST_F(RpcTest, LogsOfAnEarlierAttemptComeFromTheHostThatRanIt) {
+  FakeAgent agent(server_->address(), "host-a", 1);
+  v1::JobSpec spec = Spec();
+  spec.mutable_fault_tolerance()->set_max_restarts(1);
+  std::string id = SubmitOrDie(spec).job().id();
+  v1::StartRanks first = agent.Await(v1::CoordinatorMessage::kStart).start();
+  agent.SendFailure(first.generation(), 0);
+  agent.SendReleased(first.generation());
+  v1::StartRanks second = agent.Await(v1::CoordinatorMessage::kStart).start();
+  ASSERT_EQ(second.generation().attempt(), 2);
+  v1::ReadLogRequest request;
+  request.set_id(id);
+  request.set_attempt(1);
+  v1::ReadLogReply reply;
+
+  grpc::Status status = Call(*jobs_, &v1::Jobs::Stub::ReadLog, request, &reply);
+
+  ASSERT_TRUE(status.ok()) << status.error_message();
+  v1::ReadLog asked = agent.Await(v1::CoordinatorMessage::kReadLog).read_log();
+  EXPECT_EQ(asked.generation().attempt(), 1);
+  EXPECT_EQ(asked.generation().generation(), first.generation().generation());
+  request.set_attempt(3);
+  status = Call(*jobs_, &v1::Jobs::Stub::ReadLog, request, &reply);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::NOT_FOUND);
+  EXPECT_THAT(status.error_message(), HasSubstr("attempts 1 to 2"));
+}
+
 TEST_F(RpcTest, InvalidSpecificationIsRefusedWithAllItsFaults) {
   v1::SubmitRequest request;
   *request.mutable_spec() = Spec();

@@ -50,6 +50,7 @@ Job FullJob() {
   attempt.stop = StopRequest::kYield;
   attempt.start_time = absl::FromUnixNanos(1700000000000000001);
   attempt.start_checkpoint_step = 300;
+  job.past_attempts = {{6, 10, {NodeId("host-b"), NodeId("host-c")}}};
   job.checkpoints = {{100, 6, 10, "/checkpoints/a", "d1", 6400, absl::FromUnixNanos(17)}};
   job.run_time = absl::Nanoseconds(123456789);
   job.submit_time = absl::FromUnixNanos(1);

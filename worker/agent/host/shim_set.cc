@@ -375,8 +375,9 @@ absl::StatusOr<std::string> ShimSet::LogDirectory(const GenerationId& generation
     std::string directory = absl::StrCat(parent, "/", name);
     if (std::filesystem::is_directory(directory)) return directory;
   }
-  return absl::NotFoundError(absl::StrCat("no log of rank ", rank, " in attempt ", generation.attempt,
-                                          " is kept on this host (any more)"));
+  return absl::NotFoundError(absl::StrCat("the log of rank ", rank, " in attempt ", generation.attempt,
+                                          " is gone: the logs of the ", options_.ended_max,
+                                          " ranks that ended last are kept"));
 }
 
 bool ShimSet::IsLive(const GenerationId& generation, int rank) const {
