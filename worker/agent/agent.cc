@@ -70,7 +70,7 @@ absl::Status Agent::Run() {
   events_.push_back(AgentStarted{});
   while (true) {
     StepAll();
-    metrics_.Publish(state_);
+    metrics_.Publish(state_, MonotonicNow());
     std::vector<pollfd> fds = {{signals_.get(), POLLIN, 0}, {inbox_->descriptor(), POLLIN, 0}};
     std::vector<pollfd> shim_fds = shims_.Descriptors();
     fds.insert(fds.end(), shim_fds.begin(), shim_fds.end());

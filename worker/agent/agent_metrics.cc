@@ -9,6 +9,8 @@
 namespace llmctl::agent {
 namespace {
 
+constexpr absl::Duration kKeepAfterEnd = absl::Minutes(5);
+
 std::string Number(double value) {
   if (std::isnan(value)) return "NaN";
   if (std::isinf(value)) return value > 0 ? "+Inf" : "-Inf";
@@ -21,7 +23,7 @@ void Describe(std::string& out, absl::string_view name, absl::string_view type, 
 
 }  // namespace
 
-void AgentMetrics::Publish(const State& state) {
+void AgentMetrics::Publish(const State& state, absl::Duration now) {
   std::set<JobId> live;
   std::map<RankPhase, int> ranks;
   for (const auto& [id, gang] : state.gangs) {
@@ -34,14 +36,21 @@ void AgentMetrics::Publish(const State& state) {
   connected_ = state.welcomed;
   ranks_ = std::move(ranks);
   outbox_ = static_cast<int64_t>(state.outbox.size());
-  for (auto it = progress_.begin(); it != progress_.end();) {
-    it = live.contains(it->first) ? std::next(it) : progress_.erase(it);
+  for (auto it = figures_.begin(); it != figures_.end();) {
+    std::optional<absl::Duration>& ended_at = it->second.ended_at;
+    if (live.contains(it->first)) {
+      ended_at.reset();
+    } else if (!ended_at.has_value()) {
+      ended_at = now;
+    }
+    bool over = ended_at.has_value() && now - *ended_at >= kKeepAfterEnd;
+    it = over ? figures_.erase(it) : std::next(it);
   }
 }
 
 void AgentMetrics::RecordProgress(const JobId& job, const contract::Progress& progress) {
   MutexLock lock(mutex_);
-  progress_[job] = progress;
+  figures_[job].progress = progress;
 }
 
 void AgentMetrics::CountPersistFailure() {
@@ -77,8 +86,8 @@ std::string AgentMetrics::Render() const {
        [](const contract::Progress& p) { return p.tokens_per_second; }}};
   for (const Series& s : series) {
     Describe(out, s.name, "gauge", s.what);
-    for (const auto& [job, progress] : progress_) {
-      absl::StrAppend(&out, s.name, "{job=\"", job.value(), "\"} ", Number(s.value(progress)), "\n");
+    for (const auto& [job, figures] : figures_) {
+      absl::StrAppend(&out, s.name, "{job=\"", job.value(), "\"} ", Number(s.value(figures.progress)), "\n");
     }
   }
   return out;

@@ -21,7 +21,7 @@ State OneRank(RankPhase phase) {
 TEST(AgentMetrics, ShowsLinkRanksAndTheFiguresOfLiveJobs) {
   AgentMetrics metrics;
 
-  metrics.Publish(OneRank(RankPhase::kRunning));
+  metrics.Publish(OneRank(RankPhase::kRunning), absl::ZeroDuration());
   metrics.RecordProgress(JobId("j-1"), {.step = 12, .loss = std::nan("")});
   std::string text = metrics.Render();
 
@@ -31,13 +31,27 @@ TEST(AgentMetrics, ShowsLinkRanksAndTheFiguresOfLiveJobs) {
   EXPECT_THAT(text, HasSubstr("llm_trainer_loss{job=\"j-1\"} NaN\n"));
 }
 
-TEST(AgentMetrics, AJobsSeriesEndWithTheJob) {
+TEST(AgentMetrics, AJobsSeriesStayForAWhileAfterTheJob) {
   AgentMetrics metrics;
   metrics.RecordProgress(JobId("j-1"), {.step = 12});
 
-  metrics.Publish(OneRank(RankPhase::kExited));
+  metrics.Publish(OneRank(RankPhase::kExited), absl::Seconds(10));
+  metrics.Publish(State(), absl::Seconds(10) + absl::Minutes(5) - absl::Nanoseconds(1));
+  EXPECT_THAT(metrics.Render(), HasSubstr("llm_trainer_step{job=\"j-1\"} 12\n"));
 
+  metrics.Publish(State(), absl::Seconds(10) + absl::Minutes(5));
   EXPECT_THAT(metrics.Render(), Not(HasSubstr("j-1")));
+}
+
+TEST(AgentMetrics, AJobThatComesBackKeepsItsSeries) {
+  AgentMetrics metrics;
+  metrics.RecordProgress(JobId("j-1"), {.step = 12});
+
+  metrics.Publish(State(), absl::ZeroDuration());
+  metrics.Publish(OneRank(RankPhase::kRunning), absl::Minutes(4));
+  metrics.Publish(State(), absl::Minutes(6));
+
+  EXPECT_THAT(metrics.Render(), HasSubstr("llm_trainer_step{job=\"j-1\"} 12\n"));
 }
 
 }  // namespace
