@@ -1,5 +1,6 @@
 #include "worker/trainer/checkpoints.h"
 
+#include <filesystem>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -126,9 +127,24 @@ void CheckpointKeeper::HandleReply(const contract::CheckpointCommitReply& reply)
     log_.alarm(refusal_);
   }
   pending_.erase(it);
-  for (const std::string& path : reply.removable_paths) {
-    absl::Status removed = checkpoint::RemoveCheckpoint(config_.checkpoint.directory, path);
-    log_.line(removed.ok() ? absl::StrCat("removed ", path) : absl::StrCat("not removed: ", removed.message()));
+  for (const std::string& path : reply.removable_paths) Remove(path);
+}
+
+void CheckpointKeeper::Remove(const std::string& path) const {
+  absl::Status removed = checkpoint::RemoveCheckpoint(config_.checkpoint.directory, path);
+  log_.line(removed.ok() ? absl::StrCat("removed ", path) : absl::StrCat("not removed: ", removed.message()));
+}
+
+void CheckpointKeeper::RemoveOlderThanResumePoints() const {
+  // Commits only go forward, so nothing before the oldest one can still become one.
+  std::filesystem::path oldest = config_.resume_from.back().path;
+  absl::StatusOr<checkpoint::CheckpointName> name = checkpoint::ParseCheckpointName(oldest.filename().string());
+  absl::StatusOr<std::vector<checkpoint::ListedCheckpoint>> listed =
+      checkpoint::ListCheckpoints(config_.checkpoint.directory);
+  if (!name.ok() || !listed.ok()) return;
+  for (const checkpoint::ListedCheckpoint& found : *listed) {
+    bool older = std::pair(found.name.step, found.name.generation) < std::pair(name->step, name->generation);
+    if (older) Remove(found.path);
   }
 }
 
@@ -186,6 +202,7 @@ absl::Status CheckpointKeeper::Resume(TrainingState& state) {
     absl::Status loaded = LoadState(point, state);
     if (loaded.ok()) {
       log_.line(absl::StrCat("resumed from step ", point.step, " in ", point.path));
+      RemoveOlderThanResumePoints();
       return absl::OkStatus();
     }
     log_.alarm(absl::StrCat("CHECKPOINT PASSED OVER: step ", point.step, " in ", point.path, ": ", loaded.message()));

@@ -1,5 +1,6 @@
 // Stopped anywhere and resumed on the same layout, a run gives the same bits as one that never stopped.
 #include <cstdio>
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -92,6 +93,19 @@ TEST_F(DamagedCheckpoint, FallsBackToTheOneBeforeAndSaysSo) {
   EXPECT_THAT(resumed.log, HasSubstr("CHECKPOINT PASSED OVER: step 6"));
   EXPECT_THAT(resumed.log, HasSubstr("optimizer.safetensors"));
   EXPECT_EQ(resumed.losses, std::vector<double>(straight_.losses.begin() + 4, straight_.losses.end()));
+}
+
+// The answer that named it as removable was lost with the rank that should have removed it.
+TEST_F(DamagedCheckpoint, WhatIsOlderThanAllResumePointsIsRemoved) {
+  std::string forgotten = straight_.commits[0].path;
+  ASSERT_TRUE(std::filesystem::exists(forgotten + "/manifest.json"));
+
+  RankResult resumed = RunRanks(config_, {.generation = 2})[0];
+
+  ASSERT_TRUE(resumed.exit.ok()) << resumed.exit.status();
+  EXPECT_FALSE(std::filesystem::exists(forgotten));
+  for (const contract::ResumePoint& point : config_.resume_from) EXPECT_TRUE(std::filesystem::exists(point.path));
+  EXPECT_TRUE(std::filesystem::exists(straight_.commits.back().path)) << "newer ones are not ours to judge";
 }
 
 TEST_F(DamagedCheckpoint, WithNoneWholeTheRunRefusesToStart) {
