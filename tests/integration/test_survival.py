@@ -10,7 +10,7 @@ import signal
 import unittest
 
 from cluster import Cluster
-from cluster_test_case import JOB_SECONDS, SUCCEEDED, SUSPENDED, ClusterTestCase
+from cluster_test_case import FAILED, JOB_SECONDS, SUCCEEDED, SUSPENDED, ClusterTestCase
 from training_job import Job
 
 STEPS = 80
@@ -149,6 +149,28 @@ class Survival(ClusterTestCase):
         # A suspended job saves what it has: no step is taken twice.
         self.assertEqual(min(self.steps_of(job, job.generations()[-1])), suspended_at + 1)
         self.assert_undisturbed_losses(job)
+
+    def test_logs_of_a_failed_job_and_of_its_earlier_attempts_can_be_read(self):
+        cluster = self.start_cluster()
+        job = Job("doomed", cluster.root / "checkpoints", steps=100000, checkpoint_every=100000,
+                  extra="faultTolerance:\n  maxAttemptsWithoutProgress: 2\n")
+        job_id = self.submit(cluster, job)
+        for generation in (1, 2):
+            cluster.wait_until(f"attempt {generation} trains",
+                               lambda: job.generations()[-1:] == [generation] and self.steps_of(job, generation))
+            os.kill(max(cluster.processes("llm-trainer")), signal.SIGKILL)
+        self.wait_for_phase(cluster, job_id, FAILED)
+
+        cluster.wait_until("the shims have been released", lambda: not cluster.processes("llm-shim"))
+
+        for arguments in (["--attempt=1"], ["--attempt=2"], []):
+            for rank in (0, 1):
+                logs = [cluster.llmctl("logs", job_id, f"--rank={rank}", *arguments, *stream).stdout
+                        for stream in ([], ["--stderr"])]
+                self.assertGreater(len("".join(logs)), 0, (arguments, rank))
+        refused = cluster.llmctl("logs", job_id, "--attempt=3", check=False)
+        self.assertEqual(refused.returncode, 3, refused.stderr)
+        self.assertIn("has had attempts 1 to 2", refused.stderr)
 
 
 if __name__ == "__main__":
