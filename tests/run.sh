@@ -58,15 +58,16 @@ if [ $full -eq 1 ]; then
     cmake --build "$dir"
     run_suite "${sanitizer%%,*}-sanitizer" "$dir" -L 'unit|sim' -j 2
   done
-  # libFuzzer comes with clang only, which nothing else needs.
+  # libFuzzer and the proof of the lock annotations (-Werror=thread-safety) come with clang only, which nothing else
+  # needs.
   if command -v clang++ >/dev/null; then
     dir="$build-fuzz"
     CC=clang CXX=clang++ cmake -S . -B "$dir" -G Ninja --log-level=WARNING -DLLM_BUILD_TORCH=OFF -DLLM_BUILD_GRPC=OFF \
       -DLLM_FUZZ=ON -DLLM_SANITIZE=fuzzer-no-link,address,undefined
-    cmake --build "$dir" --target fuzz_programs
+    cmake --build "$dir" --target libraries fuzz_programs
     run_suite fuzz "$dir" -L fuzz -j 2
   else
-    echo "fuzz: NOT RUN, there is no clang++"
+    echo "fuzz, lock annotations: NOT RUN, there is no clang++"
     skipped=$((skipped + 1))
   fi
 fi
