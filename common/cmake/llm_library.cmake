@@ -84,24 +84,13 @@ function(llm_program)
   _llm_link(${A_NAME})
 endfunction()
 
-# Tests share one precompiled header, owned by a program that is never run, and are not optimised: the libraries
-# under test are, and a test compiles in half the time.
+# Tests share one precompiled header (test_headers, in tests/) and are not optimised: the libraries under test are,
+# and a test compiles in half the time.
 function(_llm_test_options target)
   target_compile_options(${target} PRIVATE -O0 -pthread)
   if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
     target_compile_options(${target} PRIVATE -fpch-preprocess)
   endif()
-endfunction()
-
-function(_llm_share_test_headers target)
-  if(NOT TARGET test_headers)
-    add_executable(test_headers "${CMAKE_SOURCE_DIR}/common/cmake/pch_test.cc")
-    target_link_libraries(test_headers PRIVATE ext_gtest ext_absl)
-    target_precompile_headers(test_headers PRIVATE "${CMAKE_SOURCE_DIR}/common/cmake/pch_test.h")
-    _llm_test_options(test_headers)
-  endif()
-  target_precompile_headers(${target} REUSE_FROM test_headers)
-  _llm_test_options(${target})
 endfunction()
 
 function(llm_test)
@@ -110,7 +99,8 @@ function(llm_test)
   list(APPEND A_EXTERNAL gtest_main)
   _llm_link(${A_NAME})
   if(NOT A_PCH)
-    _llm_share_test_headers(${A_NAME})
+    _llm_test_options(${A_NAME})
+    target_precompile_headers(${A_NAME} REUSE_FROM test_headers)
   endif()
   add_test(NAME ${A_NAME} COMMAND ${A_NAME})
   if(NOT A_TIMEOUT)

@@ -60,8 +60,9 @@ class Refusals(ClusterTestCase):
         cluster = self.start_cluster(devices=(1,))
         job = Job("private-disks", cluster.root / "checkpoints", hosts=2)
         job.directory.mkdir()
-        private = ("unshare", "--mount", "--propagation=private", "sh", "-c",
-                   f'mount -t tmpfs none "{job.directory}" && exec "$@"', "sh")
+        # In a chroot the root is no mount point, and there is nothing to make private.
+        private = ("unshare", "--mount", "--propagation=unchanged", "sh", "-c",
+                   f'mount --make-rprivate / 2>/dev/null; mount -t tmpfs none "{job.directory}" && exec "$@"', "sh")
         stranger = cluster.worker("stranger", 1, private)
         cluster.workers.append(stranger)
         stranger.start()
