@@ -42,7 +42,7 @@ llm_layer(worker/data/shards DEPS worker/contract common/json common/base EXTERN
 llm_layer(worker/data/tokenizer DEPS common/base EXTERNAL json)
 llm_layer(worker/data
   DEPS worker/data/shards worker/data/tokenizer worker/contract common/json common/base
-  EXTERNAL icu simdjson zstd xxhash json cli11)
+  EXTERNAL icu simdjson xxhash json cli11)
 llm_layer(worker/engine/checkpoint DEPS common/layout common/json common/base EXTERNAL json)
 llm_layer(worker/engine
   DEPS worker/engine worker/engine/checkpoint worker/data/shards worker/data/tokenizer worker/contract

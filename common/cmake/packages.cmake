@@ -18,7 +18,6 @@ llm_external(xxhash xxhash)
 llm_external(sqlite soci_sqlite3 soci_core sqlite3)
 llm_external(icu icuuc icudata)
 llm_external(simdjson simdjson)
-llm_external(zstd zstd)
 llm_external(yaml yaml-cpp)
 llm_external(re2 re2)
 llm_external(cli11)  # headers only
