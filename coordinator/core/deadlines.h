@@ -10,7 +10,7 @@ namespace llmctl::core {
 inline constexpr absl::Duration kProbeDeadline = absl::Seconds(30);
 // How often a host may miss what another has written before the directory counts as not shared. Links that break
 // meanwhile spoil a round; a round takes milliseconds.
-inline constexpr int kProbeRounds = 3;
+inline constexpr int kProbeRounds = 8;
 // From the start of the processes until all ranks are ready: loading the libraries and the checkpoint.
 inline constexpr absl::Duration kStartDeadline = absl::Seconds(120);
 

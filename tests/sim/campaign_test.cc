@@ -72,6 +72,7 @@ TEST(Campaign, SeedsThatOnceBrokeSomethingHold) {
       {67, "a nonce that its writer had removed failed the job as misconfigured"},
       {1166, "the release of an ended generation freed the device that a later one used"},
       {6726, "a repeated answer of an earlier round of checks counted against the last one"},
+      {18271, "three rounds of checks in a row spoiled by links that broke failed the job as misconfigured"},
       {1383, "the same, after a host had moved on to another job"},
   };
 
