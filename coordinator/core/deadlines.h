@@ -8,9 +8,9 @@ namespace llmctl::core {
 
 // A host answers a probe within milliseconds; a dead network file system answers after its own time-outs.
 inline constexpr absl::Duration kProbeDeadline = absl::Seconds(30);
-// How often a host may miss what another has written before the directory counts as not shared. Links that break
-// meanwhile spoil a round; a round takes milliseconds.
-inline constexpr int kProbeRounds = 8;
+// How often a host may miss what another has written before the directory counts as not shared: network file systems
+// remember for a while that a file was not there. Each round has a file of its own and takes milliseconds.
+inline constexpr int kProbeRounds = 3;
 // From the start of the processes until all ranks are ready: loading the libraries and the checkpoint.
 inline constexpr absl::Duration kStartDeadline = absl::Seconds(120);
 

@@ -44,8 +44,7 @@ struct Timer {
 
 // Do the hosts of a gang see the same files? The first writes a nonce, then the others read it.
 struct GangCheck {
-  // A host that does not find the nonce is not believed at once: the writer removes it when its link breaks, and
-  // network file systems remember for a while that a file was not there. Each round has a nonce of its own.
+  // A host that does not find the nonce is not believed at once (see kProbeRounds). Each round has its own nonce.
   int round = 0;
   std::map<NodeId, std::string> digests;  // of the dataset that each host sees, in this round
 };

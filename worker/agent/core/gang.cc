@@ -83,14 +83,14 @@ void KillOlderGangs(State& state, const GenerationId& newest, Commands& out) {
   }
 }
 
+}  // namespace
+
 void RemoveWrittenProbe(State& state, const GenerationId& id, Commands& out) {
   auto it = state.written_probes.find(id);
   if (it == state.written_probes.end()) return;
   out.push_back(RemoveProbe{.checkpoint_directory = it->second.checkpoint_directory, .nonce = it->second.nonce});
   state.written_probes.erase(it);
 }
-
-}  // namespace
 
 Rank* FindRank(State& state, const GenerationId& id, int rank) {
   auto gang = state.gangs.find(id);

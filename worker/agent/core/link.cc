@@ -38,11 +38,12 @@ void ForgetTold(State& state) {
 
 }  // namespace
 
-void Arm(State& state, Timer timer, absl::Duration delay, Commands& out) {
+int64_t Arm(State& state, Timer timer, absl::Duration delay, Commands& out) {
   int64_t number = state.next_timer++;
   timer.link = state.links;
   state.timers.emplace(number, std::move(timer));
   out.push_back(ArmTimer{.timer = number, .delay = delay});
+  return number;
 }
 
 void DialWhenCaughtUp(State& state, Commands& out) {
@@ -81,11 +82,6 @@ void EndLink(State& state, Commands& out) {
   state.welcomed = false;
   ++state.links;
   ForgetTold(state);
-  // Probes are answered on the link they came by or not at all.
-  for (const auto& [id, probe] : state.written_probes) {
-    out.push_back(RemoveProbe{.checkpoint_directory = probe.checkpoint_directory, .nonce = probe.nonce});
-  }
-  state.written_probes.clear();
   for (const auto& [id, gang] : state.gangs) {
     if (AllExited(gang) || gang.orphan_timeout == absl::InfiniteDuration()) continue;
     Arm(state, {.purpose = Timer::Purpose::kOrphan, .generation = id}, gang.orphan_timeout, out);

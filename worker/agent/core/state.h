@@ -50,8 +50,16 @@ struct Gang {
   std::optional<int64_t> confirmed_by_heartbeat;
 };
 
+// A nonce that this host wrote for the others of a gang to find. It outlives the link it was asked for on: a host
+// that does not find it has another disk, whatever the network does meanwhile.
+struct WrittenProbe {
+  std::string checkpoint_directory;
+  std::string nonce;
+  int64_t expiry = 0;  // its timer
+};
+
 struct Timer {
-  enum class Purpose { kHeartbeat, kOrphan, kYieldDeadline, kCatchUp };
+  enum class Purpose { kHeartbeat, kOrphan, kYieldDeadline, kCatchUp, kProbeExpiry };
   Purpose purpose;
   GenerationId generation;
   int64_t link = 0;  // value of State::links when it was armed
@@ -69,7 +77,7 @@ struct State {
 
   // ---- volatile ----
   std::map<GenerationId, Gang> gangs;
-  std::map<GenerationId, ProbeOrdered> written_probes;
+  std::map<GenerationId, WrittenProbe> written_probes;
   bool dialled = false;
   bool welcomed = false;
   int64_t links = 0;  // counts changes of `welcomed`, so that timers of an earlier link are known as such

@@ -10,6 +10,8 @@ namespace {
 
 // A shim that hangs must not keep a whole host away from the coordinator.
 constexpr absl::Duration kCatchUpTimeout = absl::Seconds(5);
+// Longer than a coordinator waits for the checks of a gang, and its own absence meanwhile.
+constexpr absl::Duration kProbeLifetime = absl::Minutes(2);
 
 void Start(State& state, Commands& out) {
   Arm(state, {.purpose = Timer::Purpose::kCatchUp}, kCatchUpTimeout, out);
@@ -18,8 +20,23 @@ void Start(State& state, Commands& out) {
 }
 
 void Probe(State& state, const ProbeOrdered& order, Commands& out) {
-  if (order.write) state.written_probes[order.generation] = order;
+  if (order.write) {
+    auto written = state.written_probes.find(order.generation);
+    if (written != state.written_probes.end() && written->second.nonce != order.nonce) {
+      RemoveWrittenProbe(state, order.generation, out);
+    }
+    int64_t expiry =
+        Arm(state, {.purpose = Timer::Purpose::kProbeExpiry, .generation = order.generation}, kProbeLifetime, out);
+    state.written_probes[order.generation] = {order.checkpoint_directory, order.nonce, expiry};
+  }
   out.push_back(RunProbe{order});
+}
+
+void ExpireProbe(State& state, int64_t timer, const GenerationId& generation, Commands& out) {
+  auto written = state.written_probes.find(generation);
+  if (written != state.written_probes.end() && written->second.expiry == timer) {
+    RemoveWrittenProbe(state, generation, out);
+  }
 }
 
 void GiveUpCatchingUp(State& state, Commands& out) {
@@ -43,6 +60,7 @@ void FireTimer(State& state, const TimerFired& event, Commands& out) {
       return;
     case Timer::Purpose::kYieldDeadline: return EndYield(state, timer.generation, out);
     case Timer::Purpose::kCatchUp: return GiveUpCatchingUp(state, out);
+    case Timer::Purpose::kProbeExpiry: return ExpireProbe(state, event.timer, timer.generation, out);
   }
 }
 

@@ -23,7 +23,8 @@ void SendHeartbeat(State& state, Commands& out);
 void ConfirmTold(State& state, const HeartbeatAnswered& event, Commands& out);
 // Tells the coordinator what it does not know yet of a gang; nothing while it is away.
 void TellGang(State& state, const GenerationId& id, Commands& out);
-void Arm(State& state, Timer timer, absl::Duration delay, Commands& out);
+// Returns the timer's number.
+int64_t Arm(State& state, Timer timer, absl::Duration delay, Commands& out);
 
 // ---- gang.cc: starting and stopping ---------------------------------------------------------------------------
 void StartGang(State& state, const StartOrdered& order, Commands& out);
@@ -31,6 +32,7 @@ void StopGang(State& state, const StopOrdered& order, Commands& out);
 void KillGang(Gang& gang, const GenerationId& id, absl::Duration grace, Commands& out);
 void StopOrphans(State& state, const GenerationId& id, Commands& out);
 void EndYield(State& state, const GenerationId& id, Commands& out);
+void RemoveWrittenProbe(State& state, const GenerationId& id, Commands& out);
 void AskForCheckpoint(State& state, const CheckpointOrdered& order, Commands& out);
 void AdoptShim(State& state, const ShimFound& event);
 void GreetShim(State& state, const ShimConnected& event, Commands& out);

@@ -161,12 +161,41 @@ TEST(Probe, ResultGoesBackAndTheNonceIsRemovedWhenTheGangStarts) {
   EXPECT_EQ(host.Last<RemoveProbe>()[0].nonce, "n");
 }
 
-TEST(Probe, TheNonceIsRemovedWhenTheLinkEnds) {
+TEST(Probe, TheNonceOutlivesTheLinkAndExpires) {
   Host host = Host().Start().Connect();
   host.Do(ProbeOrdered{.generation = Generation(1), .checkpoint_directory = "/c", .nonce = "n", .write = true});
 
   host.Disconnect();
+  EXPECT_THAT(host.Last<RemoveProbe>(), IsEmpty());
+  host.Fire(Timer::Purpose::kProbeExpiry);
 
+  EXPECT_THAT(host.Last<RemoveProbe>(), SizeIs(1));
+}
+
+TEST(Probe, TheNonceOfTheNextRoundTakesTheOldOnesPlace) {
+  Host host = Host().Start().Connect();
+  ProbeOrdered order = {.generation = Generation(1), .checkpoint_directory = "/c", .nonce = "n-0", .write = true};
+  host.Do(order);
+  order.nonce = "n-1";
+
+  host.Do(order);
+
+  ASSERT_THAT(host.Last<RemoveProbe>(), SizeIs(1));
+  EXPECT_EQ(host.Last<RemoveProbe>()[0].nonce, "n-0");
+  EXPECT_THAT(host.Last<RunProbe>(), SizeIs(1));
+}
+
+TEST(Probe, AnEarlierWritingsExpiryDoesNotRemoveALaterOne) {
+  Host host = Host().Start().Connect();
+  ProbeOrdered order = {.generation = Generation(1), .checkpoint_directory = "/c", .nonce = "n", .write = true};
+  host.Do(order);
+  ASSERT_THAT(host.Last<ArmTimer>(), SizeIs(1));
+  int64_t earlier = host.Last<ArmTimer>()[0].timer;
+  host.Do(order);
+
+  host.Do(TimerFired{earlier});
+  EXPECT_THAT(host.Last<RemoveProbe>(), IsEmpty());
+  host.Fire(Timer::Purpose::kProbeExpiry);
   EXPECT_THAT(host.Last<RemoveProbe>(), SizeIs(1));
 }
 
