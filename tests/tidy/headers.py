@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Every header compiles alone: whoever includes it first must not have to know what else it needs.
 
-    tests/tidy/headers.py --cache=FILE [--compiler=g++] [--full] [-I DIR]... [ROOT]
+    tests/tidy/headers.py --cache=FILE [--compiler=g++] [--full] [-I DIR]... [--torch-include DIR]... [ROOT]
 
 A header that some source includes first is proven by the build; the others are compiled here, each as a
-translation unit of its own. Headers that reach gRPC or LibTorch take seconds each and need --full (with -I and
--isystem for those packages). What passed is remembered by the content of the header and all it includes.
+translation unit of its own. Headers that reach gRPC or LibTorch take seconds each and need --full (with -I for
+generated headers, and LibTorch's folders, which hold an older protobuf and so are for those that reach it alone).
+What passed is remembered by the content of the header and all it includes.
 """
 
 import argparse
@@ -19,23 +20,25 @@ import sys
 from rules_include import GENERATED, package_of
 from source_tree import SourceFile, Tree
 
-HEAVY_PACKAGES = ("grpc", "grpc_reflection", "protobuf", "torch", "cuda")
+TORCH_PACKAGES = {"torch", "cuda"}
+HEAVY_PACKAGES = {"grpc", "grpc_reflection", "protobuf"} | TORCH_PACKAGES
 
 
 def proven_by_build(tree: Tree) -> set[str]:
     return {file.includes[0].path for file in tree.cpp_files if not file.is_header and file.includes}
 
 
-def reached(tree: Tree, header: SourceFile) -> tuple[set[str], bool]:
-    """The project headers that `header` includes, itself too, and whether a heavy package is among them."""
-    seen, heavy, pending = set(), False, [header.path]
+def reached(tree: Tree, header: SourceFile) -> tuple[set[str], set[str]]:
+    """The project headers that `header` includes, itself too, and the heavy packages."""
+    seen, heavy, pending = set(), set(), [header.path]
     while pending:
         path = pending.pop()
         if path in seen or path not in tree.files:
             continue
         seen.add(path)
         for include in tree.files[path].includes:
-            heavy |= bool(GENERATED.match(include.path)) or package_of(include.path) in HEAVY_PACKAGES
+            package = "protobuf" if GENERATED.match(include.path) else package_of(include.path)
+            heavy |= HEAVY_PACKAGES & {package}
             pending.append(include.path)
     return seen, heavy
 
@@ -61,6 +64,7 @@ def options() -> argparse.Namespace:
     parser.add_argument("--compiler", default="g++")
     parser.add_argument("--full", action="store_true", help="headers with gRPC and LibTorch too")
     parser.add_argument("-I", dest="include", action="append", default=[])
+    parser.add_argument("--torch-include", action="append", default=[])
     return parser.parse_args()
 
 
@@ -72,16 +76,18 @@ def main() -> int:
     command += [f"-isystem{folder}" for folder in chosen.include]
     passed = set(chosen.cache.read_text().split()) if chosen.cache.exists() else set()
     proven = proven_by_build(tree)
-    pending = {}
+    pending, commands = {}, {}
     for file in tree.cpp_files:
         paths, heavy = reached(tree, file)
         skipped = heavy and not chosen.full or file.under("common/cmake", "tests", "worker/cuda")
         if file.is_header and file.path not in proven and not skipped:
-            pending[file.path] = fingerprint(tree, paths, command)
+            torch = chosen.torch_include if heavy & TORCH_PACKAGES else []
+            commands[file.path] = command + [f"-isystem{folder}" for folder in torch]
+            pending[file.path] = fingerprint(tree, paths, commands[file.path])
 
     todo = [path for path in sorted(pending) if pending[path] not in passed]
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-        complaints = dict(zip(todo, pool.map(lambda path: compile_alone(command, root, path), todo)))
+        complaints = dict(zip(todo, pool.map(lambda path: compile_alone(commands[path], root, path), todo)))
     for path, complaint in complaints.items():
         if complaint:
             print(f"{path} does not compile alone:\n{complaint}")
