@@ -127,4 +127,21 @@ def preprocessor_conditions(tree: Tree) -> Iterator[Finding]:
                 yield file.finding(number, "condition", message)
 
 
-RULES = (function_length, parameters, banned_calls, preprocessor_conditions)
+def failpoints(tree: Tree) -> Iterator[Finding]:
+    """A failpoint (common/base/failpoint.h) is there for a test, and has one place."""
+    tests = "\n".join(file.text for file in tree if file.under("tests/integration"))
+    places = {}
+    for file in tree.cpp_files:
+        if file.under("tests"):
+            continue
+        for number, line in enumerate(file.lines, 1):
+            for name in re.findall(r'\bHitFailpoint\("([^"]*)"\)', line.partition("//")[0]):
+                if name not in tests:
+                    yield file.finding(number, "failpoint", f"no test in tests/integration names {name}: remove it")
+                places.setdefault(name, set()).add(file.path)
+                if len(places[name]) > 1:
+                    message = f"{name} is in {', '.join(sorted(places[name]))}: rename one"
+                    yield file.finding(number, "failpoint", message)
+
+
+RULES = (function_length, parameters, banned_calls, preprocessor_conditions, failpoints)

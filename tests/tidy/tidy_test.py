@@ -56,6 +56,7 @@ PLANTED = [
     ("clock", "coordinator/core/step.cc", "auto t = std::chrono::system_clock::now();\n", 14),
     ("clock", "coordinator/core/step.cc", "auto t = absl::Now();\n", 14),
     ("clock", "coordinator/core/step.cc", "auto t = time(nullptr);\n", 14),
+    ("failpoint", "coordinator/core/step.cc", 'void F() { HitFailpoint("core.never_tested"); }\n', 14),
     ("randomness", "client/a.cc", "std::random_device device;\n", 1),
     ("randomness", "client/a.cc", "int a = rand();\n", 1),
     ("threads", "coordinator/core/step.cc", "std::mutex mutex;\n", 14),

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 
+#include "common/base/failpoint.h"
 #include "common/base/instant.h"
 #include "common/base/status.h"
 #include "worker/engine/checkpoint/checkpoint.h"
@@ -113,6 +114,7 @@ absl::Status CheckpointKeeper::Save(TrainingState& state) {
                                        .manifest_digest = saved->manifest_digest,
                                        .next_sample = state.ledger.next_sample()};
   pending_[commit.request_id] = commit.path;
+  HitFailpoint("checkpoint.before_commit");
   control_.Commit(commit);
   return absl::OkStatus();
 }

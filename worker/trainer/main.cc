@@ -19,6 +19,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 
+#include "common/base/failpoint.h"
 #include "common/base/status.h"
 #include "worker/contract/messages.h"
 #include "worker/contract/shim_config.h"
@@ -55,9 +56,10 @@ int Threads() {
   return static_cast<int>(std::thread::hardware_concurrency());
 }
 
-void PrintLine(std::FILE* stream, absl::string_view line) {
+// In one call, so that lines of threads never run into each other.
+void PrintLine(std::FILE* stream, absl::string_view text) {
+  std::string line = absl::StrCat(text, "\n");
   std::fwrite(line.data(), 1, line.size(), stream);
-  std::fputc('\n', stream);
   std::fflush(stream);
 }
 
@@ -132,6 +134,8 @@ int Main(int argc, char** argv) {
   SetEnvironment(argv);
   absl::StatusOr<engine::kernels::Isa> isa = engine::kernels::ParseIsa(Environment("LLM_ISA"));
   if (!isa.ok()) return Conclude(isa.status(), nullptr);
+  absl::Status armed = ArmFailpoints(Environment("LLM_FAILPOINTS"), Environment("LLM_FAILPOINT_COUNTS"));
+  if (!armed.ok()) return Conclude(armed, nullptr);
 
   CLI::App app("llm-trainer: trains a model on one device, usually as one rank of a job");
   app.require_subcommand(1);

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "common/base/check.h"
+#include "common/base/failpoint.h"
 #include "common/base/status.h"
 #include "worker/engine/optim/gradient_norm.h"
 #include "worker/engine/optim/schedule.h"
@@ -62,6 +63,7 @@ absl::StatusOr<StepResult> StepRunner::Run(const data::StepBatch& batch, int64_t
   result.learning_rate =
       engine::LearningRate(config_.schedule, config_.optimizer.learning_rate, config_.steps, state_.step);
   result.skipped = !std::isfinite(result.loss) || !std::isfinite(result.gradient_norm);
+  HitFailpoint("step.before_update");
   if (!result.skipped) {
     double factor = engine::ClipFactor(result.gradient_norm, config_.gradient_clip_norm);
     state_.optimizer->Update(state_.model(), result.learning_rate, factor);

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 
 #include "common/base/digest.h"
+#include "common/base/failpoint.h"
 #include "common/base/status.h"
 
 namespace llmctl::checkpoint {
@@ -41,6 +42,7 @@ class OutputFile {
       whole_->Add(data, chunk);
       if (part != nullptr) part->Add(data, chunk);
       LLM_RETURN_IF_ERROR(WriteChunk(data, chunk));
+      HitFailpoint("checkpoint.write");
       data += chunk;
       bytes -= chunk;
     }

@@ -21,6 +21,7 @@
 #include "absl/strings/str_cat.h"
 
 #include "common/base/check.h"
+#include "common/base/failpoint.h"
 #include "worker/engine/comm/reduce.h"
 #include "worker/engine/comm/torch_store.h"
 
@@ -130,6 +131,7 @@ void GlooBackend::SumInRankOrder(const Buffer& buffer) {
   std::memcpy(padded, buffer.data, bytes);
   std::memset(padded + bytes, 0, static_cast<size_t>(share * size() * width) - bytes);
   SumShare(padded, mine, share, buffer.type);
+  HitFailpoint("collective.all_reduce");
   at::Tensor in = View(mine, share, buffer.type);
   at::Tensor out = View(padded, share * size(), buffer.type);
   group_->_allgather_base(out, in)->wait();
@@ -147,11 +149,14 @@ void GlooBackend::RunOrThrow(Op op, const Buffer& buffer, int root) {
   at::Tensor whole = View(buffer.data, buffer.count, buffer.type);
   std::vector<at::Tensor> tensors = {whole};
   switch (op) {
-    case Op::kAllReduceSum:
+    case Op::kAllReduceSum: {
       // Two numbers have one sum, whatever the order.
       if (size() > 2) return SumInRankOrder(buffer);
-      group_->allreduce(tensors)->wait();
+      auto work = group_->allreduce(tensors);
+      HitFailpoint("collective.all_reduce");
+      work->wait();
       return;
+    }
     case Op::kAllReduceMax: {
       c10d::AllreduceOptions maximum;
       maximum.reduceOp = c10d::ReduceOp::MAX;

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 
 #include "common/base/check.h"
+#include "common/base/failpoint.h"
 #include "common/base/rng.h"
 
 namespace llmctl::engine {
@@ -256,6 +257,7 @@ void Llama<A>::RunBlocks(const MicroBatch& batch) {
   embedding_.Bind(batch.tokens, batch.samples * batch.sequence_length);
   embedding_.Forward();
   for (const Block& block : blocks_) {
+    HitFailpoint("model.forward");
     block.attention_norm.Forward();
     block.qkv.Forward();
     block.attention.Forward();
