@@ -1,16 +1,10 @@
 #include "worker/trainer/progress.h"
 
 #include <algorithm>
-#include <cerrno>
 #include <cmath>
-#include <cstring>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-
-#include "common/base/file.h"
-#include "common/base/status.h"
 
 namespace llmctl::trainer {
 namespace {
@@ -45,27 +39,19 @@ ProgressReporter::ProgressReporter(const contract::TrainerConfig& config, const 
                                    Control& control, const Log& log)
     : steps_(config.training.steps), control_(control), log_(log) {
   if (rank != 0) return;
-  std::string directory = absl::StrCat(config.checkpoint.directory, "/curves");
-  curves_path_ = absl::StrCat(directory, "/a", generation.attempt, "-g", generation.generation, ".jsonl");
-  if (absl::Status made = MakeDirectories(directory); !made.ok()) {
-    log_.alarm(absl::StrCat("no curves will be written: ", made.message()));
-    return;
-  }
-  curves_ = std::fopen(curves_path_.c_str(), "ae");
-  if (curves_ == nullptr) {
-    log_.alarm(absl::StrCat("no curves will be written: ", curves_path_, ": ", std::strerror(errno)));
-  }
-}
-
-ProgressReporter::~ProgressReporter() {
-  if (curves_ != nullptr) std::fclose(curves_);
+  curves_.emplace(absl::StrCat(config.checkpoint.directory, "/curves/a", generation.attempt, "-g",
+                               generation.generation, ".jsonl"));
 }
 
 void ProgressReporter::AppendCurve(const std::string& line) {
-  if (curves_ == nullptr) return;
-  if (std::fputs(line.c_str(), curves_) >= 0 && std::fflush(curves_) == 0) return;
-  log_.alarm(absl::StrCat("curves end here: ", curves_path_, ": ", std::strerror(errno)));
-  std::fclose(std::exchange(curves_, nullptr));
+  if (!curves_.has_value()) return;
+  absl::Status appended = curves_->Append(line);
+  if (appended.ok() && curves_wait_) {
+    log_.line(absl::StrCat("curves are written again: ", curves_->path(), ", ", curves_->lost_lines(), " lines lost"));
+  } else if (!appended.ok() && !curves_wait_) {
+    log_.alarm(absl::StrCat("CURVES WAIT in memory (the run goes on): ", appended.message()));
+  }
+  curves_wait_ = !appended.ok();
 }
 
 void ProgressReporter::Step(int64_t step, const StepResult& result, double seconds) {

@@ -4,15 +4,17 @@
 // Curves are kept for ever, a file per attempt and generation, written by rank 0:
 //   <checkpoint.directory>/curves/a<attempt>-g<generation>.jsonl
 // one JSON object a line. Numbers have 17 digits, so that two runs can be compared to the bit; what is not finite
-// is a string ("nan"). A curve that cannot be written is said once and costs nothing else.
+// is a string ("nan"). A curve that cannot be written is said once, costs nothing else, and is made up for when it can
+// be written again (curve_file.h).
 #pragma once
 
-#include <cstdio>
+#include <optional>
 #include <string>
 
 #include "worker/contract/trainer_config.h"
 #include "worker/trainer/checkpoints.h"
 #include "worker/trainer/control.h"
+#include "worker/trainer/curve_file.h"
 #include "worker/trainer/step.h"
 
 namespace llmctl::trainer {
@@ -25,7 +27,6 @@ class ProgressReporter {
   // `rank` 0 writes curves. All arguments outlive the reporter.
   ProgressReporter(const contract::TrainerConfig& config, const GenerationId& generation, int rank, Control& control,
                    const Log& log);
-  ~ProgressReporter();
   ProgressReporter(const ProgressReporter&) = delete;
   ProgressReporter& operator=(const ProgressReporter&) = delete;
 
@@ -39,8 +40,8 @@ class ProgressReporter {
   const int64_t steps_;
   Control& control_;
   const Log& log_;
-  std::string curves_path_;
-  std::FILE* curves_ = nullptr;
+  std::optional<CurveFile> curves_;  // rank 0
+  bool curves_wait_ = false;
   double usual_seconds_ = 0;  // of a step, smoothed
   contract::Progress last_;
 };
