@@ -137,7 +137,7 @@ void CheckpointKeeper::Remove(const std::string& path) const {
   log_.line(removed.ok() ? absl::StrCat("removed ", path) : absl::StrCat("not removed: ", removed.message()));
 }
 
-void CheckpointKeeper::RemoveOlderThanResumePoints() const {
+void CheckpointKeeper::RemoveLeftovers() const {
   // Commits only go forward, so nothing before the oldest one can still become one.
   std::filesystem::path oldest = config_.resume_from.back().path;
   absl::StatusOr<checkpoint::CheckpointName> name = checkpoint::ParseCheckpointName(oldest.filename().string());
@@ -146,7 +146,9 @@ void CheckpointKeeper::RemoveOlderThanResumePoints() const {
   if (!name.ok() || !listed.ok()) return;
   for (const checkpoint::ListedCheckpoint& found : *listed) {
     bool older = std::pair(found.name.step, found.name.generation) < std::pair(name->step, name->generation);
-    if (older) Remove(found.path);
+    // Its writer is dead, or stale: then it is refused whatever it makes of it.
+    bool torn = !found.has_manifest && found.name.generation < identity_.generation.generation;
+    if (older || torn) Remove(found.path);
   }
 }
 
@@ -204,7 +206,7 @@ absl::Status CheckpointKeeper::Resume(TrainingState& state) {
     absl::Status loaded = LoadState(point, state);
     if (loaded.ok()) {
       log_.line(absl::StrCat("resumed from step ", point.step, " in ", point.path));
-      RemoveOlderThanResumePoints();
+      RemoveLeftovers();
       return absl::OkStatus();
     }
     log_.alarm(absl::StrCat("CHECKPOINT PASSED OVER: step ", point.step, " in ", point.path, ": ", loaded.message()));

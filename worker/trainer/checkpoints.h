@@ -6,7 +6,8 @@
 // Rank 0 writes (data-parallel ranks hold the same state) and offers the result to Control; the run goes on
 // meanwhile. A save that fails costs safety, not the run: it is said loudly, counted, and tried again at the
 // next occasion. The answer to a commit names what may be removed. An answer may be lost with rank 0, and a save that
-// was never committed is named by none: so a run that resumes removes what is older than all it was told to go on from.
+// was never committed is named by none: so a run that resumes removes what is older than all it was told to go on from,
+// and what an earlier generation did not finish.
 #pragma once
 
 #include <cstdint>
@@ -59,7 +60,7 @@ class CheckpointKeeper {
  private:
   checkpoint::Manifest MakeManifest(const TrainingState& state) const;
   absl::Status LoadState(const contract::ResumePoint& point, TrainingState& state);
-  void RemoveOlderThanResumePoints() const;
+  void RemoveLeftovers() const;
   void Remove(const std::string& path) const;
   absl::Status CheckManifest(const checkpoint::Manifest& manifest, const contract::ResumePoint& point) const;
   void NoteDifferentNumerics(const checkpoint::Manifest& manifest) const;

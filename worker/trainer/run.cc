@@ -129,8 +129,10 @@ absl::Status Run::Restore() {
   LLM_RETURN_IF_ERROR(Broadcast("restore.facts", facts.data(), facts.size(), DataType::kInt64));
   if (rank() == 0) LLM_RETURN_IF_ERROR(WithExitCode(loaded, contract::kExitConfig));
   if (facts[0] == 0) {
-    return WithExitCode(absl::FailedPreconditionError("rank 0 found no checkpoint to start from; its log says why"),
-                        contract::kExitConfig);
+    // Rank 0 says what is wrong, and its end ends this wait: nobody else is to be taken for the cause before that.
+    absl::Status peer_gone = setup_.communicator.Collective("restore.refused", Axis::kData, Op::kBarrier, {});
+    return Annotate(peer_gone.ok() ? absl::UnavailableError("it goes on all the same") : peer_gone,
+                    "rank 0 found no checkpoint to start from");
   }
   state_.step = facts[1];
   state_.optimizer->set_updates(facts[2]);

@@ -108,6 +108,17 @@ TEST_F(DamagedCheckpoint, WhatIsOlderThanAllResumePointsIsRemoved) {
   EXPECT_TRUE(std::filesystem::exists(straight_.commits.back().path)) << "newer ones are not ours to judge";
 }
 
+// Its rank was killed in the midst of writing it, and nobody else will take it for anything.
+TEST_F(DamagedCheckpoint, WhatAnEarlierGenerationDidNotFinishIsRemoved) {
+  std::string torn = straight_.commits.back().path;
+  ASSERT_TRUE(std::filesystem::remove(torn + "/manifest.json"));
+
+  RankResult resumed = RunRanks(config_, {.generation = 2})[0];
+
+  ASSERT_TRUE(resumed.exit.ok()) << resumed.exit.status();
+  EXPECT_FALSE(std::filesystem::exists(torn));
+}
+
 TEST_F(DamagedCheckpoint, WithNoneWholeTheRunRefusesToStart) {
   Damage(config_.resume_from[0].path + "/model.safetensors");
   ASSERT_EQ(std::remove((config_.resume_from[1].path + "/manifest.json").c_str()), 0);
@@ -115,10 +126,10 @@ TEST_F(DamagedCheckpoint, WithNoneWholeTheRunRefusesToStart) {
   config_.data_parallel = 2;
   std::vector<RankResult> results = RunRanks(config_, {.generation = 2});
 
-  for (const RankResult& result : results) {
-    ASSERT_FALSE(result.exit.ok());
-    EXPECT_EQ(ExitCodeOf(result.exit.status()), contract::kExitConfig) << result.exit.status();
-  }
+  for (const RankResult& result : results) ASSERT_FALSE(result.exit.ok());
+  EXPECT_EQ(ExitCodeOf(results[0].exit.status()), contract::kExitConfig) << results[0].exit.status();
+  // It only knows that another one failed: the cause is the other one's to tell.
+  EXPECT_EQ(ExitCodeOf(results[1].exit.status()), contract::kExitInfrastructure) << results[1].exit.status();
   EXPECT_TRUE(results[0].losses.empty());
 }
 
