@@ -319,6 +319,11 @@ void Shim::EndTrainer() {
   }
   exited.fatal_class = kept_.fatal().failure_class;
   exited.fatal_message = kept_.fatal().message;
+  if (exited.signal == SIGKILL && !stopped_ && exited.fatal_class.empty() &&
+      memory_kills_.Count() > memory_kills_before_) {
+    exited.fatal_class = "oom";
+    exited.fatal_message = "the kernel killed it because this host, or the cgroup it runs in, had no memory left";
+  }
   if (orphaned_ && exited.fatal_class.empty()) {
     exited.fatal_class = "orphaned";
     exited.fatal_message = absl::StrCat("no agent for ", config_.orphan_timeout_seconds, " s");

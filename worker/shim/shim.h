@@ -20,6 +20,7 @@
 #include "worker/contract/shim_config.h"
 #include "worker/shim/kept_messages.h"
 #include "worker/shim/log_file.h"
+#include "worker/shim/memory_kills.h"
 #include "worker/shim/trainer_process.h"
 
 namespace llmctl::shim {
@@ -62,6 +63,8 @@ class Shim {
   UniqueFd signals_;
   LogFile output_log_;
   LogFile error_log_;
+  const MemoryKills memory_kills_;
+  const int64_t memory_kills_before_ = memory_kills_.Count();
 
   std::optional<TrainerProcess> trainer_;  // while it lives
   std::unique_ptr<contract::LineLink> trainer_link_;
