@@ -2,6 +2,7 @@
 #pragma once
 
 #include <deque>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -40,6 +41,8 @@ class FakeCluster : public Cluster {
   v1::ListNodesReply nodes;
   std::deque<Stream> streams;
   std::deque<std::string> log_pieces;
+  // Instead of log_pieces, if set; may change `job`.
+  std::function<absl::StatusOr<v1::ReadLogReply>(const v1::ReadLogRequest&)> read_log;
   std::vector<v1::SubmitRequest> submitted;
   std::vector<v1::ListJobsRequest> listed;
   std::vector<v1::WatchJobRequest> watched;
@@ -62,6 +65,7 @@ class FakeCluster : public Cluster {
     return Reply(v1::DeleteJobReply());
   }
   absl::StatusOr<v1::ReadLogReply> ReadLog(const v1::ReadLogRequest& request) override {
+    if (read_log) return read_log(request);
     v1::ReadLogReply reply;
     reply.set_next_offset(request.offset());
     if (!log_pieces.empty()) {
