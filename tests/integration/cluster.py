@@ -68,23 +68,33 @@ class Daemon:
     def kill(self, how: signal.Signals = signal.SIGKILL):
         if self.running():
             self.process.send_signal(how)
+            # One that is stopped hears of no other signal.
+            self.process.send_signal(signal.SIGCONT)
             self.process.wait(timeout=PATIENCE_SECONDS)
 
 
 class Cluster:
-    def __init__(self, devices: tuple[int, ...] = (2,)):
-        """`devices` gives the CPU slots of each worker."""
+    """`devices` gives the CPU slots of each worker. On a `network` (lab.py) the coordinator is host 0 and worker i is
+    host i + 1; without one all are on loopback."""
+
+    def __init__(self, devices: tuple[int, ...] = (2,), network=None, lease: str = "3s", heartbeat: str = "200ms"):
         # Short: unix sockets lie below it, and their paths end at 108 bytes.
         self.root = pathlib.Path(tempfile.mkdtemp(prefix="llm-", dir="/tmp"))
         self.address_file = self.root / "address"
         self.environment = {**os.environ, "OMP_NUM_THREADS": "1"}
         self.environment.pop("LLMCTL_COORDINATOR", None)
+        # Before each command that is run where the coordinator is.
+        self._enter = network.enter(0) if network else ()
+        listen = ["--listen=127.0.0.1:0"]
+        if network:
+            listen = [f"--listen={network.address(0)}:0", "--insecure-listen"]
         self.coordinator = Daemon("coordinator", [
-            bin_folder() / "llm-coordinator", f"--data-dir={self.root / 'coordinator'}",
-            f"--address-file={self.address_file}", "--listen=127.0.0.1:0", "--metrics-listen=127.0.0.1:0",
-            "--heartbeat-interval=200ms", "--lease=3s",
+            *self._enter, bin_folder() / "llm-coordinator", f"--data-dir={self.root / 'coordinator'}",
+            f"--address-file={self.address_file}", *listen, "--metrics-listen=127.0.0.1:0",
+            f"--heartbeat-interval={heartbeat}", f"--lease={lease}",
         ], self.root, self.environment)
-        self.workers = [self.worker(f"host-{index}", slots) for index, slots in enumerate(devices)]
+        self.workers = [self.worker(f"host-{index}", slots, network.enter(index + 1) if network else ())
+                        for index, slots in enumerate(devices)]
 
     def worker(self, node: str, slots: int, wrapper: tuple = ()) -> Daemon:
         return Daemon(node, [
@@ -112,13 +122,15 @@ class Cluster:
         return [node["id"] for node in nodes if node["state"] == "ready"]
 
     def llmctl(self, *arguments, check: bool = True, seconds: float = PATIENCE_SECONDS) -> subprocess.CompletedProcess:
-        command = [str(bin_folder() / "llmctl"), f"--coordinator=@{self.address_file}", *map(str, arguments)]
-        answer = subprocess.run(command, capture_output=True, text=True, cwd=self.root, env=self.environment,
-                                timeout=seconds, check=False)
+        answer = subprocess.run(self.command(*arguments), capture_output=True, text=True, cwd=self.root,
+                                env=self.environment, timeout=seconds, check=False)
         if check and answer.returncode != 0:
             raise AssertionError(f"llmctl {' '.join(map(str, arguments))} ended with code {answer.returncode}\n"
                                  f"{answer.stdout}{answer.stderr}\n{self.describe()}")
         return answer
+
+    def command(self, *arguments) -> list[str]:
+        return [*self._enter, str(bin_folder() / "llmctl"), f"--coordinator=@{self.address_file}", *map(str, arguments)]
 
     def json(self, *arguments) -> dict:
         return json.loads(self.llmctl(*arguments, "-o", "json").stdout)
@@ -139,6 +151,14 @@ class Cluster:
                 if ours and program in os.path.basename(arguments[0]):
                     found[int(entry.name)] = arguments
         return found
+
+    def trainers(self, node: str = "") -> list[int]:
+        """Of one host, or of all."""
+        return sorted(pid for pid, arguments in self.processes("llm-trainer").items()
+                      if any(str(self.root / node) in argument for argument in arguments))
+
+    def logs_of(self, job: str, rank: int = 0, *arguments) -> str:
+        return self.llmctl("logs", job, f"--rank={rank}", *arguments).stdout
 
     def describe(self) -> str:
         parts = [f"--- processes: {self._process_lines()}"]

@@ -14,6 +14,7 @@ from cluster import bin_folder
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 TEXT_SUFFIXES = (".md", ".h", ".cc", ".proto", ".cmake", ".py")
+GLOBAL_BATCH = 4
 TEXT_FOLDERS = ("docs", "common", "coordinator", "worker", "client", "proto", "tests/unit")
 
 
@@ -64,7 +65,7 @@ metadata:
   sequenceLength: 64
 training:
   steps: {self.steps}
-  globalBatchSize: 4
+  globalBatchSize: {GLOBAL_BATCH}
   microBatchSize: 2
   validation:
     everySteps: 0
@@ -80,13 +81,19 @@ resources:
 
     def curve(self) -> dict[int, dict]:
         """Step -> its line, of the newest generation that took the step."""
-        steps = {}
-        for path in sorted(self.directory.rglob("curves/*.jsonl"), key=_generation):
-            for line in path.read_text().splitlines(keepends=True):
-                # The last line may be half written: the process may have been killed.
-                if line.endswith("\n") and "loss" in (entry := json.loads(line)):
-                    steps[entry["step"]] = entry
-        return steps
+        return {step: lines[-1] for generation in self.generations()
+                for step, lines in read_curve(self.curve_path(generation)).items()}
+
+    def curve_path(self, generation: int) -> pathlib.Path:
+        return next(self.directory.rglob(f"curves/*-g{generation}.jsonl"))
+
+    def steps_of(self, generation: int) -> list[int]:
+        return sorted(read_curve(self.curve_path(generation)))
+
+    def torn_checkpoints(self) -> list[pathlib.Path]:
+        """Saves that never finished and that nobody removed or replaced."""
+        return [path for path in self.directory.rglob("step-*")
+                if path.is_dir() and not (path / "manifest.json").exists()]
 
     def losses(self) -> list[tuple[int, float]]:
         return [(step, entry["loss"]) for step, entry in sorted(self.curve().items())]
@@ -96,6 +103,16 @@ resources:
 
     def generations(self) -> list[int]:
         return sorted(_generation(path) for path in self.directory.rglob("curves/*.jsonl"))
+
+
+def read_curve(path: pathlib.Path) -> dict[int, list[dict]]:
+    """Step -> its lines in the curve of one generation."""
+    steps = {}
+    for line in path.read_text().splitlines(keepends=True):
+        # The last line may be half written: the process may have been killed.
+        if line.endswith("\n") and "loss" in (entry := json.loads(line)):
+            steps.setdefault(entry["step"], []).append(entry)
+    return steps
 
 
 def _generation(path: pathlib.Path) -> int:
