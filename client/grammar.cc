@@ -54,6 +54,7 @@ struct Parsed {
   LogsOptions logs;
   GenerateOptions generate;
   LocalOptions local;
+  NodeOptions node;
 };
 
 void AddDuration(CLI::App& app, const std::string& name, absl::Duration& target, const std::string& help) {
@@ -187,6 +188,44 @@ void AddData(CLI::App& app, Parsed& parsed) {
   });
 }
 
+using NodeVerb = absl::StatusOr<ExitCode> (*)(const NodeOptions&, Session&);
+
+CLI::App& AddNodeVerb(CLI::App& nodes, Parsed& parsed, const std::string& name, NodeVerb run, const std::string& help) {
+  CLI::App& verb = AddVerb(nodes, name, help, absl::StrCat("  llmctl nodes ", name, " host-3\n"));
+  verb.add_option("NODE", parsed.node.node, "Name of the host, as `llmctl nodes` shows it")->required();
+  verb.callback([&parsed, run] { parsed.verb = [&parsed, run](Session& s) { return run(parsed.node, s); }; });
+  return verb;
+}
+
+void AddNodes(CLI::App& app, Parsed& parsed) {
+  CLI::App& nodes = AddVerb(app, "nodes", "Show hosts and their devices, and what they may do",
+                            "  llmctl nodes\n  llmctl nodes -o json\n  llmctl nodes get host-3\n"
+                            "  llmctl nodes drain host-3 --deadline=10m --reason='new disks' --wait\n"
+                            "  llmctl nodes uncordon host-3\n"
+                            "\n"
+                            "Exit codes: 0 done; 2 bad command line; 3 no such host; 4 coordinator unreachable;\n"
+                            "6 not drained yet when --wait gave up.\n");
+  nodes.require_subcommand(0, 1);
+  auto list = [&parsed] { parsed.verb = ListNodes; };
+  // Alone it lists; the callback of an application comes after those of its subcommands.
+  nodes.callback([&nodes, list] {
+    if (nodes.get_subcommands().empty()) list();
+  });
+  AddVerb(nodes, "list", "List all hosts", "  llmctl nodes list\n  llmctl nodes list -o json\n").callback(list);
+  AddNodeVerb(nodes, parsed, "get", GetNode, "Show all about a host");
+  CLI::App& cordon =
+      AddNodeVerb(nodes, parsed, "cordon", CordonNode, "No new ranks on a host; what runs there goes on");
+  AddNodeVerb(nodes, parsed, "uncordon", UncordonNode, "Let a host take ranks again, whatever kept it from it");
+  CLI::App& drain = AddNodeVerb(nodes, parsed, "drain", DrainNode,
+                                "Empty a host: its jobs save a checkpoint and go on elsewhere");
+  for (CLI::App* verb : {&cordon, &drain}) {
+    verb->add_option("--reason", parsed.node.reason, "Why, for those who look later")->type_name("TEXT");
+  }
+  AddDuration(drain, "--deadline", parsed.node.deadline,
+              "Stop what has not left by then (5m if not given)");
+  drain.add_flag("--wait", parsed.node.wait, "Return when the host is drained, or when it should have been long ago");
+}
+
 using LocalVerb = absl::StatusOr<ExitCode> (*)(const LocalOptions&, Session&);
 
 void SetLocalVerb(CLI::App& verb, Parsed& parsed, LocalVerb run) {
@@ -251,8 +290,7 @@ void AddVerbs(CLI::App& app, Parsed& parsed) {
   AddJobVerb(app, parsed, "resume", Resume, "Let a suspended job go on");
   AddJobVerb(app, parsed, "delete", Delete, "Forget a job that has ended; its checkpoints stay");
   AddGenerate(app, parsed);
-  CLI::App& nodes = AddVerb(app, "nodes", "List hosts and their devices", "  llmctl nodes\n  llmctl nodes -o json\n");
-  nodes.callback([&parsed] { parsed.verb = Nodes; });
+  AddNodes(app, parsed);
   AddData(app, parsed);
   AddLocal(app, parsed);
   CLI::App& version = AddVerb(app, "version", "Print the version", "  llmctl version\n");

@@ -21,6 +21,11 @@ std::string Describe(const core::Event& event) {
           [](const core::JobSuspended& e) { return absl::StrCat("JobSuspended ", e.job.value()); },
           [](const core::JobResumed& e) { return absl::StrCat("JobResumed ", e.job.value()); },
           [](const core::JobDeleted& e) { return absl::StrCat("JobDeleted ", e.job.value()); },
+          [](const core::NodeCordoned& e) { return absl::StrCat("NodeCordoned ", e.node.value()); },
+          [](const core::NodeUncordoned& e) { return absl::StrCat("NodeUncordoned ", e.node.value()); },
+          [](const core::NodeDrainStarted& e) {
+            return absl::StrCat("NodeDrainStarted ", e.node.value(), " within ", absl::FormatDuration(e.deadline));
+          },
           [](const core::WorkerConnected& e) {
             std::string text = absl::StrCat("WorkerConnected ", e.node.id.value(), " incarnation ", e.node.incarnation);
             for (const core::ShimReport& shim : e.shims) {

@@ -34,6 +34,10 @@ class Cluster {
   virtual absl::StatusOr<v1::ListCheckpointsReply> ListCheckpoints(const v1::ListCheckpointsRequest& request) = 0;
   virtual absl::StatusOr<v1::ListEventsReply> ListEvents(const v1::ListEventsRequest& request) = 0;
   virtual absl::StatusOr<v1::ListNodesReply> ListNodes(const v1::ListNodesRequest& request) = 0;
+  virtual absl::StatusOr<v1::Node> GetNode(const v1::GetNodeRequest& request) = 0;
+  virtual absl::StatusOr<v1::Node> CordonNode(const v1::CordonNodeRequest& request) = 0;
+  virtual absl::StatusOr<v1::Node> UncordonNode(const v1::UncordonNodeRequest& request) = 0;
+  virtual absl::StatusOr<v1::Node> DrainNode(const v1::DrainNodeRequest& request) = 0;
 
   // Calls `on_job` with the job now and at every change, until it returns false (OK), the job has ended (OK),
   // or the stream breaks. Tried once: the caller decides how to go on, from the revision of the job seen last.

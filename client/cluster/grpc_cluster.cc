@@ -57,9 +57,19 @@ class GrpcCluster final : public Cluster {
     return CallJobs<v1::ListEventsReply>(&v1::Jobs::Stub::ListEvents, request);
   }
   absl::StatusOr<v1::ListNodesReply> ListNodes(const v1::ListNodesRequest& request) override {
-    return Call<v1::ListNodesReply>([&](grpc::ClientContext& context, v1::ListNodesReply& reply) {
-      return nodes_->List(&context, request, &reply);
-    });
+    return CallNodes<v1::ListNodesReply>(&v1::Nodes::Stub::List, request);
+  }
+  absl::StatusOr<v1::Node> GetNode(const v1::GetNodeRequest& request) override {
+    return CallNodes<v1::Node>(&v1::Nodes::Stub::Get, request);
+  }
+  absl::StatusOr<v1::Node> CordonNode(const v1::CordonNodeRequest& request) override {
+    return CallNodes<v1::Node>(&v1::Nodes::Stub::Cordon, request);
+  }
+  absl::StatusOr<v1::Node> UncordonNode(const v1::UncordonNodeRequest& request) override {
+    return CallNodes<v1::Node>(&v1::Nodes::Stub::Uncordon, request);
+  }
+  absl::StatusOr<v1::Node> DrainNode(const v1::DrainNodeRequest& request) override {
+    return CallNodes<v1::Node>(&v1::Nodes::Stub::Drain, request);
   }
 
   absl::Status WatchJob(const v1::WatchJobRequest& request, absl::Duration longest, const OnJob& on_job) override {
@@ -103,6 +113,14 @@ class GrpcCluster final : public Cluster {
                                  const Request& request) {
     return Call<Reply>([&](grpc::ClientContext& context, Reply& reply) {
       return ((*jobs_).*method)(&context, request, &reply);
+    });
+  }
+
+  template <typename Reply, typename Request>
+  absl::StatusOr<Reply> CallNodes(grpc::Status (v1::Nodes::Stub::*method)(grpc::ClientContext*, const Request&, Reply*),
+                                  const Request& request) {
+    return Call<Reply>([&](grpc::ClientContext& context, Reply& reply) {
+      return ((*nodes_).*method)(&context, request, &reply);
     });
   }
 

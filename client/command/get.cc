@@ -1,11 +1,10 @@
 #include <string>
-#include <utility>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 
 #include "client/command/verbs.h"
+#include "client/output/fields.h"
 #include "client/output/figures.h"
 #include "client/output/progress_view.h"
 #include "client/output/table.h"
@@ -14,14 +13,11 @@
 namespace llmctl::client {
 namespace {
 
-// Heading and value; lines without a value are left out.
-using Lines = std::vector<std::pair<std::string, std::string>>;
-
 std::string TimeText(bool known, const google::protobuf::Timestamp& time) {
   return known ? FormatTime(time.seconds()) : "";
 }
 
-Lines Describe(const v1::Job& job) {
+Fields Describe(const v1::Job& job) {
   std::string labels = absl::StrJoin(job.labels(), ", ", absl::PairFormatter("="));
   std::string checkpoint;
   if (!job.checkpoint().path().empty()) {
@@ -58,10 +54,7 @@ absl::StatusOr<ExitCode> Get(const std::string& name, Session& session) {
   request.set_id(name);
   LLM_ASSIGN_OR_RETURN(v1::Job job, session.cluster.GetJob(request));
   if (session.PrintStructured(job)) return ExitCode::kOk;
-  for (const auto& [heading, value] : Describe(job)) {
-    if (value.empty()) continue;
-    session.out << heading << ":" << std::string(12 - heading.size(), ' ') << value << "\n";
-  }
+  PrintFields(Describe(job), session.out);
   if (job.ranks_size() == 0) return ExitCode::kOk;
   Table table({"RANK", "NODE", "DEVICE", "PHASE", "PID", "END"});
   for (const v1::Rank& rank : job.ranks()) {

@@ -54,7 +54,18 @@ absl::StatusOr<ExitCode> Resume(const std::string& job, Session& session);
 absl::StatusOr<ExitCode> Delete(const std::string& job, Session& session);
 absl::StatusOr<ExitCode> Events(const std::string& job, Session& session);
 absl::StatusOr<ExitCode> Checkpoints(const std::string& job, Session& session);
-absl::StatusOr<ExitCode> Nodes(Session& session);
+
+absl::StatusOr<ExitCode> ListNodes(Session& session);
+struct NodeOptions {
+  std::string node;
+  std::string reason;
+  absl::Duration deadline = absl::InfiniteDuration();  // infinite: the coordinator's default
+  bool wait = false;
+};
+absl::StatusOr<ExitCode> GetNode(const NodeOptions& options, Session& session);
+absl::StatusOr<ExitCode> CordonNode(const NodeOptions& options, Session& session);
+absl::StatusOr<ExitCode> UncordonNode(const NodeOptions& options, Session& session);
+absl::StatusOr<ExitCode> DrainNode(const NodeOptions& options, Session& session);
 
 struct GenerateOptions {
   std::string job;

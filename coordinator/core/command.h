@@ -84,7 +84,7 @@ struct RefuseWorker {
 };
 
 // ---- inward ----------------------------------------------------------------------------------------------
-// Answer a user. `job` may be empty (an error, or deleted).
+// Answer a user. `job` may be empty (an error, deleted, or the request was about a node).
 struct ReplyToUser {
   RequestId request = 0;
   absl::Status status;

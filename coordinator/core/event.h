@@ -50,6 +50,25 @@ struct JobDeleted {
   JobId job;
 };
 
+// No new ranks there.
+struct NodeCordoned {
+  RequestId request = 0;
+  NodeId node;
+  std::string reason;
+};
+// Ranks again, whatever closed it.
+struct NodeUncordoned {
+  RequestId request = 0;
+  NodeId node;
+};
+// No new ranks there, and those that it has are to go on elsewhere within `deadline`.
+struct NodeDrainStarted {
+  RequestId request = 0;
+  NodeId node;
+  std::string reason;
+  absl::Duration deadline;
+};
+
 // A shim that a host still has, from its Hello.
 struct ShimReport {
   GenerationId generation;
@@ -112,8 +131,8 @@ struct CoordinatorStarted {
   absl::Duration grace = absl::Seconds(60);
 };
 
-using Event = std::variant<JobSubmitted, JobCancelled, JobSuspended, JobResumed, JobDeleted, WorkerConnected,
-                           WorkerLost, ProbeAnswered, RankChanged, GangReleased, CheckpointOffered, PlanReady,
-                           TimerFired, CoordinatorStarted>;
+using Event = std::variant<JobSubmitted, JobCancelled, JobSuspended, JobResumed, JobDeleted, NodeCordoned,
+                           NodeUncordoned, NodeDrainStarted, WorkerConnected, WorkerLost, ProbeAnswered, RankChanged,
+                           GangReleased, CheckpointOffered, PlanReady, TimerFired, CoordinatorStarted>;
 
 }  // namespace llmctl::core

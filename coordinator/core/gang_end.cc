@@ -38,6 +38,15 @@ void RetryOrFail(Turn& turn, Job& job, const Cause& cause) {
   }
 }
 
+// Of a gang that was asked to end, and did.
+std::string ResumeText(const Job& job) {
+  const std::string& why = job.attempt->stop_reason;
+  if (why.empty()) return "The job is resumed.";
+  std::string from = job.checkpoints.empty() ? "from the beginning"
+                                             : absl::StrCat("from step ", job.checkpoints.back().step);
+  return absl::StrCat("The job has stopped because ", why, "; it goes on ", from, ".");
+}
+
 }  // namespace
 
 bool AllRanksSucceeded(const Attempt& attempt) {
@@ -74,7 +83,7 @@ void ConcludeGang(Turn& turn, Job& job) {
   } else if (job.suspend_requested) {
     MarkSuspended(turn, job);
   } else {
-    QueueAgain(turn, job, "The job is resumed.", absl::ZeroDuration());
+    QueueAgain(turn, job, ResumeText(job), absl::ZeroDuration());
   }
 }
 

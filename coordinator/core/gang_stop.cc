@@ -15,6 +15,11 @@
 namespace llmctl::core {
 namespace {
 
+std::string YieldReason(const Job& job) {
+  if (job.time_limit_reached) return "the job has run for its time limit";
+  return job.attempt->stop_reason.empty() ? "the job is being suspended" : job.attempt->stop_reason;
+}
+
 // What the stop asks of the hosts follows from the job alone, so that it can be repeated at any time.
 StopRanks StopCommand(const Job& job) {
   StopRanks stop;
@@ -28,7 +33,7 @@ StopRanks StopCommand(const Job& job) {
   } else if (job.attempt->stop == StopRequest::kYield) {
     stop.grace = kYieldGrace;
     stop.checkpoint_first = true;
-    stop.reason = job.time_limit_reached ? "the job has run for its time limit" : "the job is being suspended";
+    stop.reason = YieldReason(job);
   } else {
     stop.grace = kStopGrace;
     stop.reason = "the gang is over";

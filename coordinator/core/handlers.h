@@ -23,6 +23,16 @@ void OnWorkerLost(Turn& turn, const WorkerLost& event);
 // The host is without a lease: its gangs go on elsewhere.
 void LoseHost(Turn& turn, const NodeId& node, const std::string& reason);
 
+// node_service.cc
+void OnNodeCordoned(Turn& turn, const NodeCordoned& event);
+void OnNodeUncordoned(Turn& turn, const NodeUncordoned& event);
+void OnNodeDrainStarted(Turn& turn, const NodeDrainStarted& event);
+void OnDrainTimer(Turn& turn, const NodeId& node);
+// What a step may have made true of the nodes in State::unsettled.
+void SettleNodes(Turn& turn);
+// Whether it is to be looked at after every step.
+bool IsUnsettled(const Node& node);
+
 // rank_reports.cc
 void OnRankChanged(Turn& turn, const RankChanged& event);
 

@@ -14,7 +14,9 @@ namespace {
 
 bool IsFree(const State& state, const Slot& slot) {
   if (!state.connected.contains(slot.node) || state.device_owner.contains({slot.node, slot.device})) return false;
-  const std::vector<DeviceInfo>& devices = state.nodes.at(slot.node).devices;
+  const Node& node = state.nodes.at(slot.node);
+  if (!TakesRanks(node)) return false;
+  const std::vector<DeviceInfo>& devices = node.devices;
   return std::any_of(devices.begin(), devices.end(), [&](const DeviceInfo& d) { return d.index == slot.device; });
 }
 

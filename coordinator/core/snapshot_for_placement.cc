@@ -54,7 +54,9 @@ placement::Snapshot MakeSnapshot(const State& state) {
     if (job.phase == JobPhase::kQueued) snapshot.candidates.push_back(MakeCandidate(job));
   }
   for (const auto& [id, node] : state.nodes) {
-    if (state.connected.contains(id)) {
+    if (!TakesRanks(node)) {
+      snapshot.closed.push_back({id, WhyNoRanks(node)});
+    } else if (state.connected.contains(id)) {
       snapshot.hosts.push_back(MakeHost(state, node));
     } else {
       snapshot.unreachable.push_back(id);

@@ -37,6 +37,12 @@ void ArmFor(Turn& turn, const Job& job, absl::Duration grace) {
   }
 }
 
+void ArmFor(Turn& turn, const Node& node, absl::Duration grace) {
+  if (node.standing.service == NodeService::kDraining && !node.standing.drain_overdue) {
+    turn.Arm({.purpose = Timer::Purpose::kDrain, .node = node.id}, node.standing.drain_deadline + grace);
+  }
+}
+
 }  // namespace
 
 void RestoreVolatile(State& state) {
@@ -48,6 +54,10 @@ void RestoreVolatile(State& state) {
   state.checks.clear();
   state.waiting_reason.clear();
   state.run_time_since.clear();
+  state.unsettled.clear();
+  for (const auto& [id, node] : state.nodes) {
+    if (IsUnsettled(node)) state.unsettled.insert(id);
+  }
   for (const auto& [id, job] : state.jobs) {
     if (!job.idempotency_key.empty()) state.jobs_by_key.emplace(KeyOf(job), id);
     if (!HasLiveGang(job.phase)) continue;
@@ -60,6 +70,7 @@ void RestoreVolatile(State& state) {
 
 void OnCoordinatorStarted(Turn& turn, const CoordinatorStarted& event) {
   for (const auto& [id, job] : turn.state.jobs) ArmFor(turn, job, event.grace);
+  for (const auto& [id, node] : turn.state.nodes) ArmFor(turn, node, event.grace);
   if (!turn.state.nodes.empty()) turn.Arm({Timer::Purpose::kGrace, JobId(), 0}, event.grace);
   // A crash may have come between the last release and the decision: every host of the gang is lost or done.
   for (auto& [id, job] : turn.state.jobs) ConcludeIfReleased(turn, job);

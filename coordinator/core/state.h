@@ -35,11 +35,13 @@ struct Timer {
     kStop,       // all hosts should have released the gang
     kTimeLimit,  // the job has run for its time limit
     kGrace,      // after a start of the coordinator: hosts that are still silent are lost
+    kDrain,      // the jobs should have left the node
   };
   Purpose purpose;
-  JobId job;  // empty for kGrace
+  JobId job;  // empty for kGrace and the timers of nodes
   int64_t generation = 0;
   int round = 0;  // of kStop: how often the hosts have been reminded
+  NodeId node = NodeId();  // of kDrain
 };
 
 // Do the hosts of a gang see the same files? The first writes a nonce, then the others read it.
@@ -64,6 +66,7 @@ struct State {
   int64_t next_timer = 1;
   std::map<JobId, GangCheck> checks;
   std::map<JobId, std::string> waiting_reason;  // of queued jobs, from the last plan
+  std::set<NodeId> unsettled;  // nodes whose standing changes by itself: looked at after every step
   std::map<JobId, absl::Duration> run_time_since;  // monotonic: up to when Job::run_time is accounted for
 };
 

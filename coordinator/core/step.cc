@@ -17,6 +17,9 @@ std::vector<Command> Step(State& state, const Event& event, Instant now) {
                  [&](const JobSuspended& e) { OnJobSuspended(turn, e); },
                  [&](const JobResumed& e) { OnJobResumed(turn, e); },
                  [&](const JobDeleted& e) { OnJobDeleted(turn, e); },
+                 [&](const NodeCordoned& e) { OnNodeCordoned(turn, e); },
+                 [&](const NodeUncordoned& e) { OnNodeUncordoned(turn, e); },
+                 [&](const NodeDrainStarted& e) { OnNodeDrainStarted(turn, e); },
                  [&](const WorkerConnected& e) { OnWorkerConnected(turn, e); },
                  [&](const WorkerLost& e) { OnWorkerLost(turn, e); },
                  [&](const ProbeAnswered& e) { OnProbeAnswered(turn, e); },
@@ -28,6 +31,7 @@ std::vector<Command> Step(State& state, const Event& event, Instant now) {
                  [&](const CoordinatorStarted& e) { OnCoordinatorStarted(turn, e); },
              },
              event);
+  SettleNodes(turn);
   for (const JobId& id : turn.changed_jobs()) {
     std::string broken = FindJobViolation(state, state.jobs.at(id));
     CHECK(broken.empty()) << broken;

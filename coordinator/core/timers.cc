@@ -61,6 +61,10 @@ void OnTimerFired(Turn& turn, const TimerFired& event) {
     OnGraceTimer(turn);
     return;
   }
+  if (timer.purpose == Timer::Purpose::kDrain) {
+    OnDrainTimer(turn, timer.node);
+    return;
+  }
   Job& job = turn.state.jobs.at(timer.job);
   CHECK_EQ(timer.generation, job.last_generation) << "timers of " << job.id << " end with their generation";
   switch (timer.purpose) {
@@ -69,7 +73,8 @@ void OnTimerFired(Turn& turn, const TimerFired& event) {
     case Timer::Purpose::kStart: OnStartTimer(turn, job); return;
     case Timer::Purpose::kStop: OnStopTimer(turn, job, timer.round); return;
     case Timer::Purpose::kTimeLimit: OnTimeLimit(turn, job); return;
-    case Timer::Purpose::kGrace: return;  // above
+    case Timer::Purpose::kGrace:
+    case Timer::Purpose::kDrain: return;  // above
   }
 }
 

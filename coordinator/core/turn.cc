@@ -41,6 +41,12 @@ void Turn::Disarm(const JobId& job) {
   std::erase_if(state.timers, [&](const auto& entry) { return entry.second.job == job; });
 }
 
+void Turn::Disarm(const NodeId& node, Timer::Purpose purpose) {
+  std::erase_if(state.timers, [&](const auto& entry) {
+    return entry.second.node == node && entry.second.purpose == purpose;
+  });
+}
+
 std::vector<Command> Turn::Finish() {
   std::vector<Command> out;
   if (!jobs_.empty() || !forgotten_.empty() || !nodes_.empty()) {

@@ -40,6 +40,7 @@ class Turn {
   void Arm(Timer timer, absl::Duration delay);
   // Timers of the job that are still armed no longer mean anything.
   void Disarm(const JobId& job);
+  void Disarm(const NodeId& node, Timer::Purpose purpose);
 
   // All commands of the step, in order. The records that it changed are in changed_jobs().
   std::vector<Command> Finish();

@@ -120,7 +120,9 @@ void OnWorkerConnected(Turn& turn, const WorkerConnected& event) {
     }
   }
   Node& node = turn.state.nodes[id];
+  NodeStanding standing = std::move(node.standing);
   node = event.node;
+  node.standing = std::move(standing);
   node.state = NodeState::kReady;
   turn.Save(node);
   turn.state.connected.insert(id);

@@ -119,6 +119,7 @@ struct Attempt {
   std::vector<NodeId> unreleased;
   std::optional<GangFailure> failure;  // the first
   StopRequest stop = StopRequest::kNone;
+  std::string stop_reason;  // why, where it was not the job's user who asked
   absl::Time start_time = absl::InfinitePast();
   int64_t start_checkpoint_step = 0;  // what it began from; 0 is a fresh start
   bool operator==(const Attempt&) const = default;

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "absl/time/time.h"
+
 #include "common/base/ids.h"
 
 namespace llmctl {
@@ -24,6 +26,25 @@ enum class NodeState {
   kLost,
 };
 
+// What operators let a node do. Draining ends in Drained when nothing runs there; only an uncordon opens it again.
+enum class NodeService {
+  kOpen,
+  kCordoned,  // no new ranks; what runs goes on
+  kDraining,  // no new ranks; what runs is asked to save a checkpoint and go on elsewhere
+  kDrained,
+};
+const char* NodeServiceName(NodeService service);
+
+// What is kept of a node whatever agent, boot or machine comes under its name.
+struct NodeStanding {
+  NodeService service = NodeService::kOpen;
+  std::string service_reason;  // the operator's
+  // How long jobs may take to leave a node that is drained; what is left then is stopped.
+  absl::Duration drain_deadline = absl::ZeroDuration();
+  bool drain_overdue = false;  // the deadline has passed
+  bool operator==(const NodeStanding&) const = default;
+};
+
 struct Node {
   NodeId id;
   std::string boot_id;
@@ -33,8 +54,14 @@ struct Node {
   std::string fabric_address;
   std::vector<DeviceInfo> devices;
   NodeState state = NodeState::kReady;
+  NodeStanding standing;
   bool operator==(const Node&) const = default;
 };
+
+// Whether new ranks may be placed there, as far as operators are concerned.
+bool TakesRanks(const Node& node);
+// Why not, for a person; empty if it does.
+std::string WhyNoRanks(const Node& node);
 
 // What the hosts of one gang must agree in: trainer build and kind of device.
 inline std::string Flavor(const Node& node) {

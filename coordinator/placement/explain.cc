@@ -47,6 +47,15 @@ std::string DescribeUnreachable(const Snapshot& snapshot) {
   return text;
 }
 
+// Those that cannot be used at all.
+std::string DescribeUnusable(const Snapshot& snapshot) {
+  std::string text = DescribeUnreachable(snapshot);
+  if (snapshot.closed.empty()) return text;
+  std::vector<std::string> parts;
+  for (const ClosedHost& host : snapshot.closed) parts.push_back(absl::StrCat(host.node.value(), " (", host.why, ")"));
+  return absl::StrCat(text, "; taking no ranks: ", JoinCapped(parts));
+}
+
 std::string ExplainLayout(const JobRequirements& r) {
   std::string range = r.workers_max > r.workers_min ? absl::StrCat(r.workers_min, " to ", r.workers_max)
                                                     : absl::StrCat(r.workers_min);
@@ -66,7 +75,11 @@ std::string ExplainUnplaced(const Snapshot& snapshot, const Candidate& candidate
   std::string needs = absl::StrCat("needs ", Count(workers, "worker"), " with ",
                                    Count(r.devices_per_worker, "free device"), workers == 1 ? "" : " each");
   if (snapshot.hosts.empty()) {
-    return absl::StrCat(needs, "; no host is connected", DescribeUnreachable(snapshot), "; start llm-worker on one");
+    if (!snapshot.closed.empty()) {
+      return absl::StrCat(needs, "; no connected host takes ranks", DescribeUnusable(snapshot),
+                          "; see `llmctl nodes uncordon`");
+    }
+    return absl::StrCat(needs, "; no host is connected", DescribeUnusable(snapshot), "; start llm-worker on one");
   }
   int with_room = 0;
   std::vector<std::string> shortages;
@@ -85,7 +98,7 @@ std::string ExplainUnplaced(const Snapshot& snapshot, const Candidate& candidate
                                   with_room == 1 ? " has" : " have", " room");
   if (!shortages.empty()) absl::StrAppend(&text, " (", JoinCapped(shortages), ")");
   if (flavors.size() > 1) absl::StrAppend(&text, ", and those differ in trainer build or kind of device");
-  return absl::StrCat(text, DescribeUnreachable(snapshot));
+  return absl::StrCat(text, DescribeUnusable(snapshot));
 }
 
 }  // namespace llmctl::placement

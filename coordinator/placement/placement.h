@@ -34,11 +34,18 @@ struct Host {
   std::string flavor;
 };
 
+// A host that takes no ranks, and why.
+struct ClosedHost {
+  NodeId node;
+  std::string why;
+};
+
 struct Snapshot {
   int64_t revision = 0;
   std::vector<Candidate> candidates;
   std::vector<Host> hosts;
   std::vector<NodeId> unreachable;  // known hosts without a lease, for the reasons
+  std::vector<ClosedHost> closed;   // the same, of hosts that operators keep free
 };
 
 // Gangs whole or not at all, in order of priority, then submission; a job that does not fit does not keep

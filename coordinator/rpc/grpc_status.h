@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include <grpcpp/support/server_callback.h>
 #include <grpcpp/support/status.h>
 
 #include "absl/status/status.h"
@@ -11,6 +12,13 @@ namespace llmctl::rpc {
 
 inline grpc::Status ToGrpc(const absl::Status& status) {
   return grpc::Status(static_cast<grpc::StatusCode>(status.code()), std::string(status.message()));
+}
+
+// Answers a call that has nothing to wait for.
+inline grpc::ServerUnaryReactor* FinishNow(grpc::CallbackServerContext* context, const absl::Status& status) {
+  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  reactor->Finish(ToGrpc(status));
+  return reactor;
 }
 
 }  // namespace llmctl::rpc

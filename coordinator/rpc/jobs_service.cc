@@ -24,12 +24,6 @@ constexpr size_t kKeyBytesMost = 256;
 // How long a read waits for a revision that has not happened, if the call's own deadline does not end it before.
 constexpr absl::Duration kRevisionPatience = absl::Seconds(5);
 
-grpc::ServerUnaryReactor* FinishNow(grpc::CallbackServerContext* context, const absl::Status& status) {
-  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  reactor->Finish(ToGrpc(status));
-  return reactor;
-}
-
 absl::StatusOr<v1::JobSpec> CheckSubmission(const v1::SubmitRequest& request) {
   if (!request.has_spec()) return absl::InvalidArgumentError("submit: the request has no job specification");
   if (size_t bytes = request.spec().ByteSizeLong(); bytes > kSpecBytesMost) {

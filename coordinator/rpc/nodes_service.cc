@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 
 #include "common/base/status.h"
 #include "coordinator/rpc/grpc_status.h"
@@ -14,6 +16,19 @@
 
 namespace llmctl::rpc {
 namespace {
+
+// As long as a gang may take for its last checkpoint anyway.
+constexpr absl::Duration kDrainDeadlineDefault = absl::Minutes(5);
+// Beyond it a number was meant in another unit.
+constexpr absl::Duration kDrainDeadlineMost = absl::Hours(30 * 24);
+constexpr size_t kReasonBytesMost = 1000;
+
+// It is shown in every table and kept with the node.
+absl::Status CheckReason(const std::string& reason) {
+  if (reason.size() <= kReasonBytesMost) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("reason: ", reason.size(), " bytes, at most ", kReasonBytesMost, " are taken"));
+}
 
 using DeviceOwners = std::map<std::pair<NodeId, int>, JobId>;
 
@@ -31,6 +46,22 @@ DeviceOwners FindOwners(const runtime::Snapshot& snapshot) {
     return true;
   });
   return owners;
+}
+
+// What a drain waits for.
+std::string DescribeDrain(const Node& node, const v1::Node& view) {
+  std::set<std::string> jobs;
+  for (const auto& [device, job] : view.jobs_by_device()) jobs.insert(job);
+  std::string waits = jobs.empty() ? "waits for the host to connect and say that nothing runs there"
+                                   : absl::StrCat("waits for ", absl::StrJoin(jobs, ", "));
+  if (!node.standing.drain_overdue) return waits;
+  return absl::StrCat(waits, ", stopped after the deadline of ", absl::FormatDuration(node.standing.drain_deadline));
+}
+
+std::string ServiceReason(const Node& node, const v1::Node& view) {
+  std::string reason = node.standing.service_reason;
+  if (node.standing.service != NodeService::kDraining) return reason;
+  return absl::StrCat(reason, reason.empty() ? "" : "; ", DescribeDrain(node, view));
 }
 
 v1::Node ToProto(const Node& node, const DeviceOwners& owners, absl::Time last_seen) {
@@ -54,6 +85,8 @@ v1::Node ToProto(const Node& node, const DeviceOwners& owners, absl::Time last_s
   bool holds_devices = !out.jobs_by_device().empty();
   out.set_state(node.state == NodeState::kReady ? "ready" : holds_devices ? "fenced" : "lost");
   if (last_seen != absl::InfinitePast()) *out.mutable_last_seen() = ToTimestamp(last_seen);
+  out.set_service(NodeServiceName(node.standing.service));
+  out.set_service_reason(ServiceReason(node, out));
   return out;
 }
 
@@ -94,6 +127,48 @@ grpc::ServerUnaryReactor* NodesService::Get(grpc::CallbackServerContext* context
   *reply = ToProto(*it->second, FindOwners(*snapshot), runtime_.LastSeen(it->first));
   reactor->Finish(grpc::Status::OK);
   return reactor;
+}
+
+grpc::ServerUnaryReactor* NodesService::Change(grpc::CallbackServerContext* context, const std::string& id,
+                                               runtime::UserRequest request, v1::Node* reply) {
+  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  runtime_.Ask(std::move(request), [this, reactor, reply, node = NodeId(id)](const runtime::Reply& outcome) {
+    if (outcome.status.ok()) {
+      std::shared_ptr<const runtime::Snapshot> snapshot = runtime_.snapshot();
+      // Published before the answer, and nodes are never forgotten.
+      *reply = ToProto(*snapshot->nodes().at(node), FindOwners(*snapshot), runtime_.LastSeen(node));
+    }
+    reactor->Finish(ToGrpc(outcome.status));
+  });
+  return reactor;
+}
+
+grpc::ServerUnaryReactor* NodesService::Cordon(grpc::CallbackServerContext* context,
+                                               const v1::CordonNodeRequest* request, v1::Node* reply) {
+  if (absl::Status status = CheckReason(request->reason()); !status.ok()) return FinishNow(context, status);
+  core::NodeCordoned change{.node = NodeId(request->id()), .reason = request->reason()};
+  return Change(context, request->id(), std::move(change), reply);
+}
+
+grpc::ServerUnaryReactor* NodesService::Uncordon(grpc::CallbackServerContext* context,
+                                                 const v1::UncordonNodeRequest* request, v1::Node* reply) {
+  return Change(context, request->id(), core::NodeUncordoned{.node = NodeId(request->id())}, reply);
+}
+
+grpc::ServerUnaryReactor* NodesService::Drain(grpc::CallbackServerContext* context, const v1::DrainNodeRequest* request,
+                                              v1::Node* reply) {
+  absl::Status status = CheckReason(request->reason());
+  if (request->deadline_ms() < 0 || absl::Milliseconds(request->deadline_ms()) > kDrainDeadlineMost) {
+    status = absl::InvalidArgumentError(absl::StrCat("drain node ", request->id(), ": deadline_ms is ",
+                                                     request->deadline_ms(), ": expected 0 (stop at once) to ",
+                                                     absl::ToInt64Milliseconds(kDrainDeadlineMost), " (30 days)"));
+  }
+  if (!status.ok()) return FinishNow(context, status);
+  core::NodeDrainStarted change{.node = NodeId(request->id()),
+                                .reason = request->reason(),
+                                .deadline = request->has_deadline_ms() ? absl::Milliseconds(request->deadline_ms())
+                                                                       : kDrainDeadlineDefault};
+  return Change(context, request->id(), std::move(change), reply);
 }
 
 }  // namespace llmctl::rpc

@@ -1,5 +1,7 @@
-// The Nodes service: the hosts of the cluster, from the snapshots.
+// The Nodes service: the hosts of the cluster. Reads come from the snapshots.
 #pragma once
+
+#include <string>
 
 #include <grpcpp/support/server_callback.h>
 
@@ -17,8 +19,18 @@ class NodesService final : public v1::Nodes::CallbackService {
                                  v1::ListNodesReply* reply) override;
   grpc::ServerUnaryReactor* Get(grpc::CallbackServerContext* context, const v1::GetNodeRequest* request,
                                 v1::Node* reply) override;
+  grpc::ServerUnaryReactor* Cordon(grpc::CallbackServerContext* context, const v1::CordonNodeRequest* request,
+                                   v1::Node* reply) override;
+  grpc::ServerUnaryReactor* Uncordon(grpc::CallbackServerContext* context, const v1::UncordonNodeRequest* request,
+                                     v1::Node* reply) override;
+  grpc::ServerUnaryReactor* Drain(grpc::CallbackServerContext* context, const v1::DrainNodeRequest* request,
+                                  v1::Node* reply) override;
 
  private:
+  // Answers with the node as the change has left it.
+  grpc::ServerUnaryReactor* Change(grpc::CallbackServerContext* context, const std::string& id,
+                                   runtime::UserRequest request, v1::Node* reply);
+
   runtime::Runtime& runtime_;
 };
 

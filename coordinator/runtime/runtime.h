@@ -37,7 +37,7 @@
 namespace llmctl::runtime {
 
 using UserRequest = std::variant<core::JobSubmitted, core::JobCancelled, core::JobSuspended, core::JobResumed,
-                                 core::JobDeleted>;
+                                 core::JobDeleted, core::NodeCordoned, core::NodeUncordoned, core::NodeDrainStarted>;
 using HostFact = std::variant<core::ProbeAnswered, core::RankChanged, core::GangReleased, core::CheckpointOffered>;
 
 class Runtime {

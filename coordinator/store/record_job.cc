@@ -101,6 +101,7 @@ json EncodeAttempt(const Attempt& attempt) {
               {"ranks_requested", attempt.ranks_requested},
               {"unreleased", std::move(unreleased)},
               {"stop", StopRequestName(attempt.stop)},
+              {"stop_reason", attempt.stop_reason},
               {"start_time", EncodeTime(attempt.start_time)},
               {"start_checkpoint_step", attempt.start_checkpoint_step}};
   if (attempt.failure) {
@@ -143,6 +144,7 @@ absl::Status DecodeAttempt(const json& object, const std::string& what, Attempt&
   fields.Read("ranks_requested", attempt.ranks_requested);
   fields.ForEach("unreleased", [&](const json& item) { return DecodeNode(item, what, attempt.unreleased); });
   fields.ReadEnum("stop", StopRequest::kYield, StopRequestName, attempt.stop);
+  fields.Read("stop_reason", attempt.stop_reason);
   fields.ReadTime("start_time", attempt.start_time);
   fields.Read("start_checkpoint_step", attempt.start_checkpoint_step);
   if (const json* failure = fields.Find("failure")) {

@@ -21,6 +21,22 @@ const char* NodeStateName(NodeState state) {
   return "?";
 }
 
+nlohmann::json EncodeStanding(const NodeStanding& standing) {
+  return {{"service", NodeServiceName(standing.service)},
+          {"service_reason", standing.service_reason},
+          {"drain_deadline", EncodeDuration(standing.drain_deadline)},
+          {"drain_overdue", standing.drain_overdue}};
+}
+
+absl::Status DecodeStanding(const nlohmann::json& object, const std::string& what, NodeStanding& standing) {
+  FieldReader fields(object, what);
+  fields.ReadEnum("service", NodeService::kDrained, NodeServiceName, standing.service);
+  fields.Read("service_reason", standing.service_reason);
+  fields.ReadDuration("drain_deadline", standing.drain_deadline);
+  fields.Read("drain_overdue", standing.drain_overdue);
+  return fields.status();
+}
+
 }  // namespace
 
 std::string EncodeNode(const Node& node) {
@@ -39,7 +55,8 @@ std::string EncodeNode(const Node& node) {
                    {"trainer_digest", node.trainer_digest},
                    {"fabric_address", node.fabric_address},
                    {"devices", std::move(devices)},
-                   {"state", NodeStateName(node.state)}});
+                   {"state", NodeStateName(node.state)},
+                   {"standing", EncodeStanding(node.standing)}});
 }
 
 absl::StatusOr<Node> DecodeNode(const NodeId& id, absl::string_view blob) {
@@ -66,6 +83,9 @@ absl::StatusOr<Node> DecodeNode(const NodeId& id, absl::string_view blob) {
     node.devices.push_back(std::move(device));
     return fields.status();
   });
+  if (const nlohmann::json* standing = reader.Find("standing")) {
+    reader.Merge(DecodeStanding(*standing, what, node.standing));
+  }
   if (!reader.status().ok()) return reader.status();
   return node;
 }

@@ -39,6 +39,10 @@ class FakeCluster : public Cluster {
   v1::Job job;
   v1::ListJobsReply jobs;
   v1::ListNodesReply nodes;
+  v1::Node node;
+  std::deque<v1::Node> node_later;  // what GetNode answers, one after the other; then the last of them
+  std::vector<v1::CordonNodeRequest> cordoned;
+  std::vector<v1::DrainNodeRequest> drained;
   std::deque<Stream> streams;
   std::deque<std::string> log_pieces;
   // Instead of log_pieces, if set; may change `job`.
@@ -83,6 +87,21 @@ class FakeCluster : public Cluster {
     return Reply(v1::ListEventsReply());
   }
   absl::StatusOr<v1::ListNodesReply> ListNodes(const v1::ListNodesRequest&) override { return Reply(nodes); }
+  absl::StatusOr<v1::Node> GetNode(const v1::GetNodeRequest&) override {
+    if (node_later.empty()) return Reply(node);
+    node = node_later.front();
+    node_later.pop_front();
+    return Reply(node);
+  }
+  absl::StatusOr<v1::Node> CordonNode(const v1::CordonNodeRequest& request) override {
+    cordoned.push_back(request);
+    return Reply(node);
+  }
+  absl::StatusOr<v1::Node> UncordonNode(const v1::UncordonNodeRequest&) override { return Reply(node); }
+  absl::StatusOr<v1::Node> DrainNode(const v1::DrainNodeRequest& request) override {
+    drained.push_back(request);
+    return Reply(node);
+  }
 
   absl::Status WatchJob(const v1::WatchJobRequest& request, absl::Duration, const OnJob& on_job) override {
     watched.push_back(request);

@@ -62,6 +62,15 @@ class FakeAgent {
     update->mutable_exit()->set_exit_code(1);
     Send(message);
   }
+  void SendYielded(const v1::Generation& generation, int rank) {
+    v1::AgentMessage message;
+    v1::RankUpdate* update = message.mutable_rank_update();
+    *update->mutable_generation() = generation;
+    update->set_rank(rank);
+    update->set_phase(v1::RANK_PHASE_EXITED);
+    update->mutable_exit()->set_exit_code(10);
+    Send(message);
+  }
   void SendHeartbeat(int64_t sequence) {
     v1::AgentMessage message;
     message.mutable_heartbeat()->set_sequence(sequence);

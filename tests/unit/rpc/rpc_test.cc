@@ -393,6 +393,58 @@ TEST_F(RpcTest, ReadOfAFutureRevisionWaitsForIt) {
   EXPECT_TRUE(read.get().ok());
 }
 
+TEST_F(RpcTest, DrainedHostShowsWhatItWaitsForUntilItIsEmpty) {
+  FakeAgent agent(server_->address(), "host-a", 1);
+  ASSERT_TRUE(agent.Await(v1::CoordinatorMessage::kWelcome).has_welcome());
+  std::string id = SubmitOrDie(Spec()).job().id();
+  v1::Generation generation = agent.Await(v1::CoordinatorMessage::kStart).start().generation();
+  agent.SendRank(generation, 0, v1::RANK_PHASE_RUNNING);
+  WatchUntil(id, v1::JOB_PHASE_RUNNING);
+  v1::DrainNodeRequest drain;
+  drain.set_id("host-a");
+  drain.set_reason("new disks");
+  v1::Node node;
+
+  grpc::Status status = Call(*nodes_, &v1::Nodes::Stub::Drain, drain, &node);
+
+  ASSERT_TRUE(status.ok()) << status.error_message();
+  EXPECT_EQ(node.service(), "draining");
+  EXPECT_EQ(node.service_reason(), "new disks; waits for " + id);
+  v1::StopRanks stop = agent.Await(v1::CoordinatorMessage::kStop).stop();
+  EXPECT_TRUE(stop.checkpoint_first());
+  agent.SendYielded(generation, 0);
+  agent.SendReleased(generation);
+  EXPECT_THAT(WatchUntil(id, v1::JOB_PHASE_QUEUED).phase(), v1::JOB_PHASE_QUEUED);
+  v1::GetNodeRequest get;
+  get.set_id("host-a");
+  ASSERT_TRUE(Call(*nodes_, &v1::Nodes::Stub::Get, get, &node).ok());
+  EXPECT_EQ(node.service(), "drained");
+  v1::UncordonNodeRequest uncordon;
+  uncordon.set_id("host-a");
+  ASSERT_TRUE(Call(*nodes_, &v1::Nodes::Stub::Uncordon, uncordon, &node).ok());
+  EXPECT_EQ(node.service(), "open");
+  EXPECT_TRUE(agent.Await(v1::CoordinatorMessage::kStart).has_start()) << "the job comes back";
+}
+
+TEST_F(RpcTest, ChangesOfHostsAreChecked) {
+  v1::CordonNodeRequest cordon;
+  cordon.set_id("nowhere");
+  v1::DrainNodeRequest drain;
+  drain.set_id("nowhere");
+  drain.set_deadline_ms(-1);
+  v1::Node node;
+
+  grpc::Status unknown = Call(*nodes_, &v1::Nodes::Stub::Cordon, cordon, &node);
+  grpc::Status negative = Call(*nodes_, &v1::Nodes::Stub::Drain, drain, &node);
+  cordon.set_reason(std::string(2000, 'x'));
+  grpc::Status long_winded = Call(*nodes_, &v1::Nodes::Stub::Cordon, cordon, &node);
+
+  EXPECT_EQ(unknown.error_code(), grpc::StatusCode::NOT_FOUND);
+  EXPECT_EQ(negative.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_THAT(negative.error_message(), HasSubstr("deadline_ms is -1"));
+  EXPECT_EQ(long_winded.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+}
+
 TEST_F(RpcTest, HostsAreListedWithTheirDevicesAndJobs) {
   FakeAgent a(server_->address(), "host-a", 1);
   FakeAgent b(server_->address(), "host-b", 2);

@@ -48,6 +48,7 @@ Job FullJob() {
   attempt.unreleased = {NodeId("host-a"), NodeId("host-b")};
   attempt.failure = GangFailure{FailureClass::kInfrastructure, "host lost"};
   attempt.stop = StopRequest::kYield;
+  attempt.stop_reason = "host-a is being drained";
   attempt.start_time = absl::FromUnixNanos(1700000000000000001);
   attempt.start_checkpoint_step = 300;
   job.past_attempts = {{6, 10, {NodeId("host-b"), NodeId("host-c")}}};
@@ -117,6 +118,10 @@ TEST(NodeRecord, KeepsEveryField) {
   node.fabric_address = "10.0.0.1";
   node.devices = {{0, "cuda", "NVIDIA H200", "GPU-1", int64_t{150} << 30}};
   node.state = NodeState::kLost;
+  node.standing.service = NodeService::kDraining;
+  node.standing.service_reason = "new disks";
+  node.standing.drain_deadline = absl::Minutes(7);
+  node.standing.drain_overdue = true;
 
   absl::StatusOr<Node> decoded = DecodeNode(node.id, EncodeNode(node));
 
