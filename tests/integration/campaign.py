@@ -26,6 +26,7 @@ from training_job import Job
 # In per cent of the rounds.
 MIX = {"kill": 80, "stop": 10, "cut": 10}
 KILLED = ("trainer", "shim", "agent", "coordinator", "everything")
+ENDS_THE_GANG = ("trainer", "shim", "everything")
 STOPPED = ("trainer", "shim", "agent", "coordinator")
 CUT = ("from the coordinator", "from all")
 LEASE_SECONDS = 2
@@ -35,7 +36,7 @@ HOSTS = 3
 STEPS = 150
 COORDINATOR_HOST = 0
 # From a fault to the first new step: leases, back-offs and starts, on a machine that does ten other things.
-RECOVERY_SECONDS_MAX = 90
+RECOVERY_SECONDS_MAX = 120
 # A kill may always come before the next checkpoint.
 PATIENT = "faultTolerance:\n  maxAttemptsWithoutProgress: 1000\n"
 
@@ -134,7 +135,9 @@ class Campaign:
         report.lost_steps += len(final.lost)
         report.repeated_steps += len(final.repeated)
         report.differing_losses += len(set(final.losses) ^ set(self._undisturbed)) // 2
-        report.productive_seconds += final.seconds
+        # A step in which a process stood still was not training all that time.
+        longest = 3 * statistics.median(final.seconds)
+        report.productive_seconds += sum(min(seconds, longest) for seconds in final.seconds)
         self._say(f"{self._job.name} has ended after {view['attempt']} attempts: {len(final.lost)} steps lost, "
                   f"{len(final.repeated)} repeated")
         self._job = None
@@ -148,21 +151,23 @@ class Campaign:
             raise AssertionError(f"{self._job.name} is {view['phase']}: {view.get('reason')}\n{self.describe()}")
         return view if view["phase"] == SUCCEEDED else None
 
-    def _newest_step(self) -> int:
-        """Of the newest generation: an older one that was cut off may be further, and does not count."""
+    def _newest(self) -> tuple[int, int]:
+        """Generation and its step. An older generation that was cut off may be further, and does not count."""
         generations = self._job.generations()
-        return max(self._job.steps_of(generations[-1]), default=0) if generations else 0
+        return (generations[-1], max(self._job.steps_of(generations[-1]), default=0)) if generations else (0, 0)
 
-    def _wait_for_step(self, step: int):
-        patience = [time.monotonic()]
+    def _wait_for_step(self, step: int, oldest_generation: int = 1):
+        asked = time.monotonic()
 
         def reached():
-            # Now and then also ask whether it has failed.
-            if time.monotonic() - patience[0] > LEASE_SECONDS:
-                patience[0] = time.monotonic()
+            nonlocal asked
+            # Now and then also whether it has ended, well or not.
+            if time.monotonic() - asked > LEASE_SECONDS:
+                asked = time.monotonic()
                 if self._succeeded():
                     return True
-            return self._newest_step() >= min(step, STEPS)
+            generation, newest = self._newest()
+            return generation >= oldest_generation and newest >= min(step, STEPS)
 
         self._cluster.wait_until(f"{self._job.name} has done step {step}", reached, RECOVERY_SECONDS_MAX)
 
@@ -173,10 +178,12 @@ class Campaign:
         kind = self._random.choices(list(self._mix), list(self._mix.values()))[0]
         target = self._random.choice({"kill": KILLED, "stop": STOPPED, "cut": CUT}[kind])
         seconds = self._random.uniform(*PAUSE_SECONDS)
-        furthest = self._newest_step()
+        generation, furthest = self._newest()
         began = time.monotonic()
         what = {"kill": self._kill, "stop": self._stop, "cut": self._cut}[kind](target, seconds)
-        self._wait_for_step(furthest + 1)
+        # What a dying generation still did is not yet going on.
+        ends_the_gang = kind == "kill" and target in ENDS_THE_GANG
+        self._wait_for_step(furthest + 1, generation + 1 if ends_the_gang else generation)
         took = time.monotonic() - began
         self._report.rounds += 1
         self._report.faults[kind] += 1

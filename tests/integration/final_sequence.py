@@ -14,7 +14,7 @@ from training_job import GLOBAL_BATCH, Job, read_curve
 @dataclasses.dataclass
 class FinalSequence:
     losses: list[tuple[int, float]]  # of the steps that count, in order
-    seconds: float                   # that these steps took
+    seconds: list[float]             # that each of these took
     lost: list[int]                  # steps whose samples no generation consumed, or that are in no curve
     repeated: list[int]              # steps whose samples were consumed twice
 
@@ -32,7 +32,7 @@ def final_sequence(job: Job) -> FinalSequence:
             lines.setdefault(step, []).extend(curve.get(step, []))
     return FinalSequence(
         losses=[(step, line["loss"]) for step, found in sorted(lines.items()) for line in found],
-        seconds=sum(line["step_seconds"] for found in lines.values() for line in found),
+        seconds=[line["step_seconds"] for _, found in sorted(lines.items()) for line in found],
         lost=[step for step, count in taken.items() if count == 0 or not lines[step]],
         repeated=[step for step, count in taken.items() if count > 1 or len(lines[step]) > 1])
 
