@@ -16,6 +16,17 @@ LogFile::LogFile(std::string name, int64_t bytes_max)
     : name_(std::move(name)), part_bytes_max_(std::max<int64_t>(bytes_max / 2, 1)) {}
 
 void LogFile::Append(absl::string_view bytes) {
+  if (lost_unsaid_ > 0) {
+    std::string note =
+        absl::StrCat("\n[", lost_unsaid_, " bytes of output are lost here: they could not be written]\n");
+    if (Write(note) == 0) lost_unsaid_ = 0;
+  }
+  size_t lost = Write(bytes);
+  lost_bytes_ += lost;
+  lost_unsaid_ += lost;
+}
+
+size_t LogFile::Write(absl::string_view bytes) {
   while (!bytes.empty()) {
     if (part_bytes_ >= part_bytes_max_) Rotate();
     if (!file_.valid()) {
@@ -24,13 +35,11 @@ void LogFile::Append(absl::string_view bytes) {
     size_t piece = std::min<size_t>(bytes.size(), part_bytes_max_ - part_bytes_);
     ssize_t n = ::write(file_.get(), bytes.data(), piece);
     if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) {
-      lost_bytes_ += bytes.size();
-      return;
-    }
+    if (n <= 0) return bytes.size();
     part_bytes_ += n;
     bytes.remove_prefix(n);
   }
+  return 0;
 }
 
 void LogFile::Rotate() {

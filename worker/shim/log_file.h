@@ -20,11 +20,14 @@ class LogFile {
   // In the working directory. Two parts of at least one byte each.
   LogFile(std::string name, int64_t bytes_max);
 
-  // What cannot be written is lost but counted: a full disk must not stop the trainer.
+  // What cannot be written is lost but counted: a full disk must not stop the trainer. The stream says so where it goes
+  // on.
   void Append(absl::string_view bytes);
   int64_t lost_bytes() const { return lost_bytes_; }
 
  private:
+  // How many bytes could not be written.
+  size_t Write(absl::string_view bytes);
   void Rotate();
 
   const std::string name_;
@@ -34,6 +37,7 @@ class LogFile {
   int64_t part_bytes_ = 0;
   std::string previous_;  // name of the renamed part; empty: none
   int64_t lost_bytes_ = 0;
+  int64_t lost_unsaid_ = 0;  // since the stream broke off
 };
 
 }  // namespace llmctl::shim

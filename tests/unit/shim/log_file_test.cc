@@ -1,6 +1,8 @@
 #include "worker/shim/log_file.h"
 
+#include <signal.h>
 #include <sys/inotify.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -91,6 +93,24 @@ TEST_F(LogFileTest, APartThatCannotBeRenamedBeginsAgainAtItsOffset) {
 
   EXPECT_EQ(*ReadFile("out.log"), "abc");
   EXPECT_EQ(log.lost_bytes(), 10);
+}
+
+TEST_F(LogFileTest, TheStreamSaysWhereItBrokeOff) {
+  ::signal(SIGXFSZ, SIG_IGN);
+  rlimit usual = {};
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &usual), 0);
+  rlimit small = {.rlim_cur = 6, .rlim_max = usual.rlim_max};
+  LogFile log("out", 1000);
+
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &small), 0);
+  log.Append("one\n");
+  log.Append("two\n");
+  log.Append("three\n");
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &usual), 0);
+  log.Append("four\n");
+
+  EXPECT_EQ(*ReadFile("out.log"), "one\ntw\n[8 bytes of output are lost here: they could not be written]\nfour\n");
+  EXPECT_EQ(log.lost_bytes(), 8);
 }
 
 TEST_F(LogFileTest, WhatCannotBeWrittenIsCounted) {
