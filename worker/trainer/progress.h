@@ -3,9 +3,9 @@
 //
 // Curves are kept for ever, a file per attempt and generation, written by rank 0:
 //   <checkpoint.directory>/curves/a<attempt>-g<generation>.jsonl
-// one JSON object a line. Numbers have 17 digits, so that two runs can be compared to the bit; what is not finite
-// is a string ("nan"). A curve that cannot be written is said once, costs nothing else, and is made up for when it can
-// be written again (curve_file.h).
+// one JSON object a line, with the Unix time at which the step was done. Numbers have 17 digits, so that two runs can
+// be compared to the bit; what is not finite is a string ("nan"). A curve that cannot be written is said once, costs
+// nothing else, and is made up for when it can be written again (curve_file.h).
 #pragma once
 
 #include <optional>
