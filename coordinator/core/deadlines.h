@@ -16,8 +16,9 @@ inline constexpr absl::Duration kStartDeadline = absl::Seconds(120);
 
 // A stop on request leaves a trainer the time to finish what it writes.
 inline constexpr absl::Duration kStopGrace = absl::Seconds(10);
-// After a failure the surviving ranks hang in collectives and only cost time; enough to flush their logs.
-inline constexpr absl::Duration kFailureGrace = absl::Seconds(2);
+// After a failure the surviving ranks end by themselves within milliseconds, when the sockets of the failed one close;
+// whoever does not notice has nothing to save, as its last words are on their way before its peers can fail.
+inline constexpr absl::Duration kFailureGrace = absl::Milliseconds(250);
 // A last checkpoint of a large model to a slow disk.
 inline constexpr absl::Duration kYieldGrace = absl::Minutes(5);
 // Beyond the grace: kill, confirm, report.

@@ -61,10 +61,35 @@ void RequestRanks(Turn& turn, Job& job) {
   std::string from = attempt.start_checkpoint_step == 0
                          ? "from the beginning"
                          : absl::StrCat("from the checkpoint of step ", attempt.start_checkpoint_step);
-  turn.Log(job, "starting", absl::StrCat("The hosts passed their checks; ranks start ", from, "."));
+  turn.Log(job, "starting", absl::StrCat("The hosts have passed their checks; ranks start ", from, "."));
   turn.Disarm(job.id);
   turn.Arm({Timer::Purpose::kStart, job.id, attempt.generation}, kStartDeadline);
   for (const NodeId& host : attempt.unreleased) SendStart(turn, job, host);
+}
+
+HostLife LifeOf(const State& state, const NodeId& node) {
+  const Node& known = state.nodes.at(node);
+  return {.boot_id = known.boot_id, .incarnation = known.incarnation};
+}
+
+void RememberProvenHosts(State& state, const Job& job) {
+  std::map<NodeId, HostLife>& proven = state.proven_hosts[job.id];
+  proven.clear();
+  for (const NodeId& host : HostsOf(*job.attempt)) proven[host] = LifeOf(state, host);
+}
+
+// Whether the checks would only find again what the attempt before has shown by running. Said once: a gang that then
+// does not get as far is checked the next time.
+bool TakeProof(State& state, const Job& job) {
+  auto found = state.proven_hosts.find(job.id);
+  if (found == state.proven_hosts.end()) return false;
+  const std::map<NodeId, HostLife> proven = std::move(found->second);
+  state.proven_hosts.erase(found);
+  std::vector<NodeId> hosts = HostsOf(*job.attempt);
+  return std::all_of(hosts.begin(), hosts.end(), [&](const NodeId& host) {
+    auto life = proven.find(host);
+    return life != proven.end() && life->second == LifeOf(state, host);
+  });
 }
 
 // The hosts that do not see the dataset that the first one sees, for a person; empty when all agree.
@@ -165,6 +190,10 @@ void BeginGang(Turn& turn, Job& job, const std::vector<Slot>& slots) {
                 << turn.state.device_owner.at({slot.node, slot.device}) << " and placed for " << job.id;
   }
   turn.Log(job, "placed", absl::StrCat("Attempt ", job.last_attempt, ": ", DescribeHosts(*job.attempt), "."));
+  if (TakeProof(turn.state, job)) {
+    RequestRanks(turn, job);
+    return;
+  }
   turn.Disarm(job.id);
   turn.Arm({Timer::Purpose::kProbe, job.id, job.attempt->generation}, kProbeDeadline);
   // The others follow when the first has written what they are to find.
@@ -217,6 +246,7 @@ void MarkRunningIfReady(Turn& turn, Job& job) {
   job.reason.clear();
   if (job.start_time == absl::InfinitePast()) job.start_time = turn.now.wall;
   turn.state.run_time_since[job.id] = turn.now.monotonic;
+  RememberProvenHosts(turn.state, job);
   turn.Disarm(job.id);
   ArmTimeLimit(turn, job);
   size_t ranks = job.attempt->ranks.size();

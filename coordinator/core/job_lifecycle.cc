@@ -29,6 +29,7 @@ void EndJob(Turn& turn, Job& job, JobPhase phase, std::string reason, FailureCla
   job.suspend_requested = false;
   job.backoff = absl::ZeroDuration();
   job.end_time = turn.now.wall;
+  turn.state.proven_hosts.erase(job.id);
   turn.state.waiting_reason.erase(job.id);
   turn.Disarm(job.id);
   turn.Log(job, JobPhaseName(phase), EndText(job));

@@ -52,6 +52,7 @@ void RestoreVolatile(State& state) {
   state.timers.clear();
   state.next_timer = 1;
   state.checks.clear();
+  state.proven_hosts.clear();
   state.waiting_reason.clear();
   state.run_time_since.clear();
   state.unsettled.clear();

@@ -51,6 +51,13 @@ struct GangCheck {
   std::map<NodeId, std::string> digests;  // of the dataset that each host sees, in this round
 };
 
+// One life of a host's agent in one life of its kernel.
+struct HostLife {
+  std::string boot_id;
+  int64_t incarnation = 0;
+  bool operator==(const HostLife&) const = default;
+};
+
 struct State {
   Counters counters;
   std::map<JobId, Job> jobs;
@@ -65,6 +72,9 @@ struct State {
   std::map<int64_t, Timer> timers;
   int64_t next_timer = 1;
   std::map<JobId, GangCheck> checks;
+  // Hosts whose checks of a job were passed, and whose ranks have all been ready after it: as long as they live on, the
+  // job's next gang on them need not wait for checks.
+  std::map<JobId, std::map<NodeId, HostLife>> proven_hosts;
   std::map<JobId, std::string> waiting_reason;  // of queued jobs, from the last plan
   std::set<NodeId> unsettled;  // nodes whose standing changes by itself: looked at after every step
   std::map<JobId, absl::Duration> run_time_since;  // monotonic: up to when Job::run_time is accounted for

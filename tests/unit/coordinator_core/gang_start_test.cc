@@ -259,12 +259,105 @@ TEST(GangStart, GoesOnFromTheCommittedCheckpoints) {
   world.FailOnce(id, KilledBy(9));
 
   world.Place();
-  world.AnswerProbes(id);
 
   ASSERT_THAT(world.Sent<StartRanks>(), SizeIs(1));
   ASSERT_THAT(world.Sent<StartRanks>()[0].checkpoints, SizeIs(2));
   EXPECT_EQ(world.Sent<StartRanks>()[0].checkpoints[0].step, 20);
   EXPECT_EQ(world.job(id).attempt->start_checkpoint_step, 20);
+}
+
+TEST(GangStart, AGangThatHasRunStartsAgainOnItsHostsWithoutChecks) {
+  CoreWorld world;
+  world.Connect("node-a");
+  world.Connect("node-b");
+  JobId id = world.Submit(CoreWorld::Needs(2));
+  world.Run(id);
+  world.FailOnce(id, KilledBy(9));
+
+  world.Place();
+
+  EXPECT_THAT(world.Sent<ProbeHost>(), IsEmpty());
+  ASSERT_THAT(world.Sent<StartRanks>(), SizeIs(2));
+  EXPECT_EQ(world.Sent<StartRanks>()[0].generation, (GenerationId{id, 2, 2}));
+  size_t persist = 0, start = 0;
+  for (size_t i = 0; i < world.last.size(); ++i) {
+    if (std::holds_alternative<PersistJob>(world.last[i])) persist = i;
+    if (start == 0 && std::holds_alternative<StartRanks>(world.last[i])) start = i;
+  }
+  EXPECT_LT(persist, start);
+  world.ReportAll(id, RankPhase::kRunning);
+  EXPECT_EQ(world.job(id).phase, JobPhase::kRunning);
+}
+
+TEST(GangStart, AHostWhoseAgentOrKernelWasStartedAnewIsCheckedAgain) {
+  for (bool reboot : {false, true}) {
+    CoreWorld world;
+    world.Connect("node-a");
+    world.Connect("node-b");
+    JobId id = world.Submit(CoreWorld::Needs(2));
+    world.Run(id);
+    Node node = world.state.nodes.at(NodeId("node-b"));
+    node.incarnation = 2;
+    if (reboot) node.boot_id = "boot-2";
+
+    // Its rank is gone with the agent.
+    world.Do(WorkerConnected{node, 77, {}});
+    world.Exit(id, 0, ExitCode(67));
+    world.ReleaseAll(id);
+    world.Place();
+
+    EXPECT_THAT(world.Sent<ProbeHost>(), SizeIs(1)) << reboot;
+    EXPECT_THAT(world.Sent<StartRanks>(), IsEmpty()) << reboot;
+  }
+}
+
+TEST(GangStart, AGangThatMovesToAnotherHostIsChecked) {
+  CoreWorld world;
+  world.Connect("node-a");
+  world.Connect("node-b");
+  world.Connect("node-c");
+  JobId id = world.Submit(CoreWorld::Needs(2));
+  world.Run(id);
+  world.Lose("node-b");
+  world.Exit(id, 0, ExitCode(67));
+  world.Release(id, "node-a");
+
+  world.Place();
+
+  EXPECT_THAT(world.Sent<ProbeHost>(), SizeIs(1));
+}
+
+TEST(GangStart, AGangThatStartedWithoutChecksAndNeverRanIsCheckedTheNextTime) {
+  CoreWorld world;
+  world.Connect("node-a");
+  world.Connect("node-b");
+  JobId id = world.Submit(CoreWorld::Needs(2));
+  world.Run(id);
+  world.Commit(id, 10);
+  world.FailOnce(id, KilledBy(9));
+  world.Place();
+  ASSERT_THAT(world.Sent<StartRanks>(), SizeIs(2));
+  world.FailOnce(id, KilledBy(9));
+  world.Advance(absl::Seconds(1));  // the back-off of a second failure
+
+  world.Place();
+
+  EXPECT_THAT(world.Sent<ProbeHost>(), SizeIs(1));
+  EXPECT_THAT(world.Sent<StartRanks>(), IsEmpty());
+}
+
+TEST(GangStart, ACoordinatorThatStartsAnewKnowsNoProof) {
+  CoreWorld world;
+  world.Connect("node-a");
+  JobId id = world.Submit();
+  world.Run(id);
+  world.Restart();
+  world.Reconnect("node-a", world.ShimsOf("node-a"));
+  world.FailOnce(id, KilledBy(9));
+
+  world.Place();
+
+  EXPECT_THAT(world.Sent<ProbeHost>(), SizeIs(1));
 }
 
 }  // namespace
