@@ -90,7 +90,8 @@ void CoreLoop::TakeItem(Inbox::Item& item, Instant now) {
 }
 
 absl::Duration CoreLoop::NextWake(Instant now) const {
-  absl::Duration wake = tick_;
+  // A lease's end is looked at when it comes, not a tick later: whoever waits for a lost host waits for that.
+  absl::Duration wake = std::min(tick_, leases_.next_deadline() - now.monotonic);
   if (!timers_.empty()) wake = std::min(wake, timers_.begin()->first - now.monotonic);
   if (plan_wanted_ && !planning_) wake = std::min(wake, plan_not_before_ - now.monotonic);
   if (retry_delay_ > absl::ZeroDuration()) wake = std::min(wake, retry_at_ - now.monotonic);

@@ -21,11 +21,13 @@ void LeaseTable::Extend(absl::Duration stall) {
 
 std::vector<LeaseTable::Expired> LeaseTable::TakeExpired(Instant now) {
   std::vector<Expired> expired;
+  next_deadline_ = absl::InfiniteDuration();
   for (auto it = leases_.begin(); it != leases_.end();) {
     if (it->second.deadline <= now.monotonic) {
       expired.push_back({it->first, it->second.incarnation});
       it = leases_.erase(it);
     } else {
+      next_deadline_ = std::min(next_deadline_, it->second.deadline);
       ++it;
     }
   }

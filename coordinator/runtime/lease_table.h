@@ -39,6 +39,8 @@ class LeaseTable {
 
   // Removes and returns the leases that ended at or before `now`, in the order of node ids.
   std::vector<Expired> TakeExpired(Instant now);
+  // When the first of those that TakeExpired() left runs out unless it is renewed; never, if there are none.
+  absl::Duration next_deadline() const { return next_deadline_; }
   bool Holds(const NodeId& node, int64_t incarnation) const;
 
  private:
@@ -48,6 +50,7 @@ class LeaseTable {
   };
   const absl::Duration lease_;
   std::map<NodeId, Lease> leases_;
+  absl::Duration next_deadline_ = absl::InfiniteDuration();
 };
 
 }  // namespace llmctl::runtime

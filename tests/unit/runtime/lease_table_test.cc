@@ -23,6 +23,20 @@ TEST(LeaseTable, SilentHostExpiresOnceWhenItsLeaseEnds) {
   EXPECT_THAT(leases.TakeExpired(At(100)), IsEmpty());
 }
 
+TEST(LeaseTable, TheNextEndIsThatOfTheFirstLeaseThatIsLeft) {
+  LeaseTable leases(absl::Seconds(10));
+  EXPECT_EQ(leases.next_deadline(), absl::InfiniteDuration());
+  leases.Grant(kA, 1, At(0));
+  leases.Grant(kB, 1, At(3));
+
+  leases.TakeExpired(At(5));
+  EXPECT_EQ(leases.next_deadline(), absl::Seconds(10));
+  leases.TakeExpired(At(10));
+  EXPECT_EQ(leases.next_deadline(), absl::Seconds(13));
+  leases.TakeExpired(At(13));
+  EXPECT_EQ(leases.next_deadline(), absl::InfiniteDuration());
+}
+
 TEST(LeaseTable, HeartbeatRenewsOnlyItsOwnIncarnation) {
   LeaseTable leases(absl::Seconds(10));
   leases.Grant(kA, 2, At(0));
