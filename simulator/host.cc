@@ -56,6 +56,8 @@ void Host::StartAgent() {
   ++life_;
   ++disk_.incarnation;
   agent_ = agent::State{};
+  agent_.standbys_wanted = 1;
+  standbys_.clear();
   agent_.fences = disk_.fences;
   agent_.outbox = disk_.outbox;
   for (int i = 0; i < devices_; ++i) agent_.devices.insert(i);
@@ -147,6 +149,8 @@ void Host::Execute(const agent::Command& command) {
             on_retired_(c.generation, c.rank);
             disk_.shims.erase({c.generation, c.rank});
           },
+          [&](const agent::StartStandby& c) { StartStandby(c.number); },
+          [&](const agent::EndStandby& c) { standbys_.erase(c.number); },
           [&](const agent::DialCoordinator&) { Dial(); },
           [&](const agent::SendToCoordinator& c) { network_.ToCoordinator(link_, c.message); },
           [&](const agent::RunProbe& c) {
@@ -211,8 +215,25 @@ void Host::OnLinkClosed(int64_t link) {
   Dial();
 }
 
+// Not one of its own draws is made for it, so that seeds keep their meaning.
+void Host::StartStandby(int64_t number) {
+  standbys_.insert(number);
+  Later(absl::Milliseconds(10), [this, number] {
+    if (standbys_.contains(number)) Do(agent::StandbyConnected{number});
+  });
+  Later(absl::Milliseconds(500), [this, number] {
+    if (standbys_.contains(number)) Do(agent::StandbyReady{number, 1 << 20});
+  });
+}
+
 void Host::Spawn(const agent::SpawnShim& command) {
   Key key(command.generation, command.rank);
+  if (command.standby != 0) {
+    sim_.Reached("rank started on a standby");
+    if (standbys_.erase(command.standby) == 0) {
+      sim_.Violation(absl::StrCat("standby ", command.standby, " of ", node().value(), " was taken and is not there"));
+    }
+  }
   Shim& shim = disk_.shims[key];
   shim = Shim{};
   shim.device = command.assignment.device;

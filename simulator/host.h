@@ -8,6 +8,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <variant>
@@ -78,6 +79,7 @@ class Host {
   void CheckDevicesAreFree(const agent::StartOrdered& order);
   void Dial();
   void WatchLink(int64_t link);
+  void StartStandby(int64_t number);
   void Spawn(const agent::SpawnShim& command);
   void SayToTrainer(const Key& key, const contract::Message& message);
   void HearFromTrainer(const Key& key, contract::Message message);
@@ -100,6 +102,7 @@ class Host {
   bool agent_up_ = false;
   int64_t life_ = 0;  // of the agent process
   agent::State agent_;
+  std::set<int64_t> standbys_;  // end with their agent
   int64_t link_ = 0;
   absl::Duration heard_;  // when the coordinator was last heard on the link
 };

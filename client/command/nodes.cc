@@ -71,6 +71,12 @@ absl::StatusOr<v1::Node> AwaitDrained(const std::string& id, absl::Duration pati
   }
 }
 
+// "2 (120 MiB)"
+std::string StandbyText(const v1::Node& node) {
+  if (node.standbys_ready() == 0) return "";
+  return absl::StrCat(node.standbys_ready(), " (", node.standby_memory_bytes() >> 20, " MiB)");
+}
+
 }  // namespace
 
 absl::StatusOr<ExitCode> ListNodes(Session& session) {
@@ -83,11 +89,11 @@ absl::StatusOr<ExitCode> ListNodes(Session& session) {
     request.set_page_token(page.next_page_token());
   } while (!request.page_token().empty());
   if (session.PrintStructured(all)) return ExitCode::kOk;
-  Table table({"NODE", "STATE", "DEVICES", "FREE", "JOBS", "ADDRESS", "LAST SEEN", "REASON"});
+  Table table({"NODE", "STATE", "DEVICES", "FREE", "JOBS", "STANDBY", "ADDRESS", "LAST SEEN", "REASON"});
   for (const v1::Node& node : all.nodes()) {
     table.AddRow({node.id(), StateText(node), DeviceText(node),
-                  absl::StrCat(node.devices_size() - node.jobs_by_device_size()), JobText(node), node.address(),
-                  SeenText(node), node.service_reason()});
+                  absl::StrCat(node.devices_size() - node.jobs_by_device_size()), JobText(node), StandbyText(node),
+                  node.address(), SeenText(node), node.service_reason()});
   }
   session.out << table.ToText();
   return ExitCode::kOk;

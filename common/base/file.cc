@@ -37,6 +37,25 @@ absl::Status WriteAll(int fd, absl::string_view content, const std::string& path
   return absl::OkStatus();
 }
 
+absl::Status Replace(const std::string& path, absl::string_view content, bool durably) {
+  std::string temporary = absl::StrCat(path, ".tmp.", ::getpid());
+  {
+    Descriptor file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
+    if (file.get() < 0) return ErrnoStatus(errno, absl::StrCat("create ", temporary));
+    absl::Status written = WriteAll(file.get(), content, temporary);
+    bool sync = written.ok() && durably;
+    if (sync && ::fsync(file.get()) != 0) written = ErrnoStatus(errno, absl::StrCat("fsync ", temporary));
+    if (!written.ok()) {
+      ::unlink(temporary.c_str());
+      return written;
+    }
+  }
+  if (::rename(temporary.c_str(), path.c_str()) == 0) return absl::OkStatus();
+  absl::Status renamed = ErrnoStatus(errno, absl::StrCat("rename ", temporary, " to ", path));
+  ::unlink(temporary.c_str());
+  return renamed;
+}
+
 }  // namespace
 
 absl::StatusOr<std::string> ReadFile(const std::string& path) {
@@ -54,23 +73,12 @@ absl::StatusOr<std::string> ReadFile(const std::string& path) {
 }
 
 absl::Status WriteFileAtomically(const std::string& path, absl::string_view content) {
-  std::string temporary = absl::StrCat(path, ".tmp.", ::getpid());
-  {
-    Descriptor file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
-    if (file.get() < 0) return ErrnoStatus(errno, absl::StrCat("create ", temporary));
-    absl::Status written = WriteAll(file.get(), content, temporary);
-    if (written.ok() && ::fsync(file.get()) != 0) written = ErrnoStatus(errno, absl::StrCat("fsync ", temporary));
-    if (!written.ok()) {
-      ::unlink(temporary.c_str());
-      return written;
-    }
-  }
-  if (::rename(temporary.c_str(), path.c_str()) != 0) {
-    absl::Status renamed = ErrnoStatus(errno, absl::StrCat("rename ", temporary, " to ", path));
-    ::unlink(temporary.c_str());
-    return renamed;
-  }
+  LLM_RETURN_IF_ERROR(Replace(path, content, /*durably=*/true));
   return SyncDirectory(std::filesystem::path(path).parent_path().string());
+}
+
+absl::Status ReplaceFile(const std::string& path, absl::string_view content) {
+  return Replace(path, content, /*durably=*/false);
 }
 
 absl::Status SyncDirectory(const std::string& path) {

@@ -64,7 +64,7 @@ std::string ServiceReason(const Node& node, const v1::Node& view) {
   return absl::StrCat(reason, reason.empty() ? "" : "; ", DescribeDrain(node, view));
 }
 
-v1::Node ToProto(const Node& node, const DeviceOwners& owners, absl::Time last_seen) {
+v1::Node ToProto(const Node& node, const DeviceOwners& owners, const runtime::HostPresence& presence) {
   v1::Node out;
   out.set_id(node.id.value());
   out.set_address(node.fabric_address);
@@ -84,7 +84,11 @@ v1::Node ToProto(const Node& node, const DeviceOwners& owners, absl::Time last_s
   }
   bool holds_devices = !out.jobs_by_device().empty();
   out.set_state(node.state == NodeState::kReady ? "ready" : holds_devices ? "fenced" : "lost");
-  if (last_seen != absl::InfinitePast()) *out.mutable_last_seen() = ToTimestamp(last_seen);
+  if (presence.last_seen != absl::InfinitePast()) *out.mutable_last_seen() = ToTimestamp(presence.last_seen);
+  if (node.state == NodeState::kReady) {
+    out.set_standbys_ready(presence.report.standbys_ready);
+    out.set_standby_memory_bytes(presence.report.standby_memory_bytes);
+  }
   out.set_service(NodeServiceName(node.standing.service));
   out.set_service_reason(ServiceReason(node, out));
   return out;
@@ -106,7 +110,7 @@ grpc::ServerUnaryReactor* NodesService::List(grpc::CallbackServerContext* contex
   auto it = request->page_token().empty() ? snapshot->nodes().begin()
                                           : snapshot->nodes().upper_bound(NodeId(request->page_token()));
   for (; it != snapshot->nodes().end() && reply->nodes_size() < *size; ++it) {
-    *reply->add_nodes() = ToProto(*it->second, owners, runtime_.LastSeen(it->first));
+    *reply->add_nodes() = ToProto(*it->second, owners, runtime_.Presence(it->first));
   }
   if (it != snapshot->nodes().end()) reply->set_next_page_token(reply->nodes(reply->nodes_size() - 1).id());
   reply->set_revision(snapshot->revision());
@@ -124,7 +128,7 @@ grpc::ServerUnaryReactor* NodesService::Get(grpc::CallbackServerContext* context
         "no host is called '", request->id(), "': `llmctl nodes` shows the hosts that have connected"))));
     return reactor;
   }
-  *reply = ToProto(*it->second, FindOwners(*snapshot), runtime_.LastSeen(it->first));
+  *reply = ToProto(*it->second, FindOwners(*snapshot), runtime_.Presence(it->first));
   reactor->Finish(grpc::Status::OK);
   return reactor;
 }
@@ -136,7 +140,7 @@ grpc::ServerUnaryReactor* NodesService::Change(grpc::CallbackServerContext* cont
     if (outcome.status.ok()) {
       std::shared_ptr<const runtime::Snapshot> snapshot = runtime_.snapshot();
       // Published before the answer, and nodes are never forgotten.
-      *reply = ToProto(*snapshot->nodes().at(node), FindOwners(*snapshot), runtime_.LastSeen(node));
+      *reply = ToProto(*snapshot->nodes().at(node), FindOwners(*snapshot), runtime_.Presence(node));
     }
     reactor->Finish(ToGrpc(outcome.status));
   });

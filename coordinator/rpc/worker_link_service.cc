@@ -109,7 +109,9 @@ class Connection final : public LinkReactor {
     // Answered at once, whatever the disk does, so that the host knows its link to be alive; but what the answer
     // confirms is only what is durable, and that may be one heartbeat behind.
     int64_t sequence = incoming_.heartbeat().sequence();
-    runtime_.Heartbeat(node_, incarnation_, [durable = durable_, sequence] { durable->store(sequence); });
+    runtime::HostReport report = {.standbys_ready = incoming_.heartbeat().standbys_ready(),
+                                  .standby_memory_bytes = incoming_.heartbeat().standby_memory_bytes()};
+    runtime_.Heartbeat(node_, incarnation_, report, [durable = durable_, sequence] { durable->store(sequence); });
     v1::CoordinatorMessage message;
     message.mutable_heartbeat()->set_durable_sequence(durable_->load());
     outlet_->Send(std::move(message));

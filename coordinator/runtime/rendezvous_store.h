@@ -33,7 +33,7 @@ struct StoreSet {
 struct StoreGet {
   std::string key;
 };
-// Answered when the key exists.
+// Answered with the value when the key exists.
 struct StoreWait {
   std::string key;
 };

@@ -88,7 +88,7 @@ void Runtime::Connect(core::WorkerConnected hello, std::shared_ptr<HostLink> con
   links_.Add(hello.link, std::move(connection));
   {
     MutexLock lock(mutex_);
-    last_seen_[hello.node.id] = Now().wall;
+    presence_[hello.node.id] = {.last_seen = Now().wall};
   }
   inbox_.Post(Priority::kHost, std::move(hello));
 }
@@ -98,11 +98,11 @@ void Runtime::Disconnect(int64_t link) {
   rendezvous_.DropLink(link);
 }
 
-void Runtime::Heartbeat(const NodeId& node, int64_t incarnation, std::function<void()> durable) {
+void Runtime::Heartbeat(const NodeId& node, int64_t incarnation, HostReport report, std::function<void()> durable) {
   inbox_.PostRenewal(node, incarnation);
   inbox_.PostAcknowledgement(std::move(durable));
   MutexLock lock(mutex_);
-  last_seen_[node] = Now().wall;
+  presence_[node] = {.last_seen = Now().wall, .report = report};
 }
 
 void Runtime::Tell(HostFact fact) {
@@ -125,10 +125,10 @@ void Runtime::Rendezvous(const GenerationId& generation, RendezvousStore::Asker 
   rendezvous_.Do(generation, asker, operation, std::move(answer));
 }
 
-absl::Time Runtime::LastSeen(const NodeId& node) const {
+HostPresence Runtime::Presence(const NodeId& node) const {
   MutexLock lock(mutex_);
-  auto it = last_seen_.find(node);
-  return it == last_seen_.end() ? absl::InfinitePast() : it->second;
+  auto it = presence_.find(node);
+  return it == presence_.end() ? HostPresence{} : it->second;
 }
 
 std::string Runtime::RenderMetrics() const { return metrics_.Render(*snapshot(), progress_, Now().wall); }

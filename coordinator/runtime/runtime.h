@@ -40,6 +40,16 @@ using UserRequest = std::variant<core::JobSubmitted, core::JobCancelled, core::J
                                  core::JobDeleted, core::NodeCordoned, core::NodeUncordoned, core::NodeDrainStarted>;
 using HostFact = std::variant<core::ProbeAnswered, core::RankChanged, core::GangReleased, core::CheckpointOffered>;
 
+// What a heartbeat says of its host, for people to see.
+struct HostReport {
+  int standbys_ready = 0;
+  int64_t standby_memory_bytes = 0;
+};
+struct HostPresence {
+  absl::Time last_seen = absl::InfinitePast();  // if it was not heard of in this term
+  HostReport report;
+};
+
 class Runtime {
  public:
   struct Options {
@@ -83,14 +93,13 @@ class Runtime {
   void Disconnect(int64_t link);
   // Renews the lease at once. `durable` is called, from the core's thread, when all that hosts have told before is
   // durable; while the store cannot commit that may be long after.
-  void Heartbeat(const NodeId& node, int64_t incarnation, std::function<void()> durable);
+  void Heartbeat(const NodeId& node, int64_t incarnation, HostReport report, std::function<void()> durable);
   void Tell(HostFact fact);
   void ReportProgress(const GenerationId& generation, const Progress& progress);
   // Keys of a generation that is not the job's live one are refused.
   void Rendezvous(const GenerationId& generation, RendezvousStore::Asker asker, const StoreOperation& operation,
                   RendezvousStore::Answer answer);
-  // InfinitePast if it was not heard of in this term.
-  absl::Time LastSeen(const NodeId& node) const;
+  HostPresence Presence(const NodeId& node) const;
 
   // ---- operators ----
   std::string RenderMetrics() const;
@@ -117,7 +126,7 @@ class Runtime {
   std::atomic<int64_t> next_link_{1};
 
   mutable Mutex mutex_;
-  std::map<NodeId, absl::Time> last_seen_ ABSL_GUARDED_BY(mutex_);
+  std::map<NodeId, HostPresence> presence_ ABSL_GUARDED_BY(mutex_);
 
   std::thread core_thread_;
 };

@@ -74,10 +74,11 @@ class Daemon:
 
 
 class Cluster:
-    """`devices` gives the CPU slots of each worker. On a `network` (lab.py) the coordinator is host 0 and worker i is
-    host i + 1; without one all are on loopback."""
+    """`devices` gives the CPU slots of each worker, `standby` how many trainers wait there if not the default. On a
+    `network` (lab.py) the coordinator is host 0 and worker i is host i + 1; without one all are on loopback."""
 
-    def __init__(self, devices: tuple[int, ...] = (2,), network=None, lease: str = "3s", heartbeat: str = "200ms"):
+    def __init__(self, devices: tuple[int, ...] = (2,), network=None, lease: str = "3s", heartbeat: str = "200ms",
+                 standby: int | None = None):
         # Short: unix sockets lie below it, and their paths end at 108 bytes.
         self.root = pathlib.Path(tempfile.mkdtemp(prefix="llm-", dir="/tmp"))
         self.address_file = self.root / "address"
@@ -93,6 +94,7 @@ class Cluster:
             f"--address-file={self.address_file}", *listen, "--metrics-listen=127.0.0.1:0",
             f"--heartbeat-interval={heartbeat}", f"--lease={lease}",
         ], self.root, self.environment)
+        self.worker_options = [] if standby is None else [f"--standby={standby}"]
         self.workers = [self.worker(f"host-{index}", slots, network.enter(index + 1) if network else ())
                         for index, slots in enumerate(devices)]
 
@@ -100,7 +102,7 @@ class Cluster:
         return Daemon(node, [
             *wrapper, bin_folder() / "llm-worker", f"--node={node}", f"--coordinator=@{self.address_file}",
             f"--state-dir={self.root / node}", f"--devices=cpu:{slots}", "--threads-per-device=1",
-            "--metrics-listen=127.0.0.1:0",
+            "--metrics-listen=127.0.0.1:0", *self.worker_options,
         ], self.root, self.environment)
 
     def start(self):
@@ -139,7 +141,15 @@ class Cluster:
         return wait_until(what, condition, seconds, self.describe)
 
     def processes(self, program: str = "") -> dict[int, list[str]]:
-        """Pid -> arguments of all that runs for this cluster, by what the kernel says."""
+        """Pid -> arguments of all that runs for this cluster, by what the kernel says. Of one program: without what
+        only waits for a job (`standbys`)."""
+        return {pid: arguments for pid, arguments in self._running(program).items()
+                if not program or not waits_for_a_job(arguments)}
+
+    def standbys(self, program: str = "llm-trainer") -> list[int]:
+        return [pid for pid, arguments in self._running(program).items() if waits_for_a_job(arguments)]
+
+    def _running(self, program: str) -> dict[int, list[str]]:
         found = {}
         for entry in pathlib.Path("/proc").iterdir():
             if entry.name.isdigit():
@@ -188,3 +198,7 @@ class Cluster:
     def close(self):
         self.kill_everything()
         shutil.rmtree(self.root, ignore_errors=True)
+
+
+def waits_for_a_job(arguments: list[str]) -> bool:
+    return any("/standby/waiting-for-a-job-" in argument for argument in arguments)

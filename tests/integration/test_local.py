@@ -12,7 +12,7 @@ import tempfile
 import time
 import unittest
 
-from cluster import PATIENCE_SECONDS, bin_folder, wait_until
+from cluster import PATIENCE_SECONDS, bin_folder, wait_until, waits_for_a_job
 from training_job import Job
 
 UP_SECONDS = 30
@@ -49,7 +49,7 @@ class LocalCluster:
         return sorted(node["id"] for node in self.json("nodes")["nodes"] if node["state"] == "ready")
 
     def processes(self, program: str = "") -> dict[int, str]:
-        """Pid -> command line of what runs in this folder."""
+        """Pid -> command line of what runs in this folder; of one program without what only waits for a job."""
         found = {}
         for entry in pathlib.Path("/proc").iterdir():
             if entry.name.isdigit():
@@ -59,7 +59,8 @@ class LocalCluster:
                 except OSError:
                     continue
                 ours = folder.startswith(str(self.root)) or any(str(self.root) in argument for argument in arguments)
-                if ours and program in os.path.basename(arguments[0]):
+                wanted = program in os.path.basename(arguments[0]) and not (program and waits_for_a_job(arguments))
+                if ours and wanted:
                     found[int(entry.name)] = " ".join(arguments)
         return found
 

@@ -32,6 +32,9 @@ constexpr absl::Duration kWelcomeTimeout = absl::Seconds(10);
 absl::Duration MonotonicNow() { return Now().monotonic; }
 
 void LogRankChange(const Event& event) {
+  if (const auto* ended = std::get_if<StandbyEnded>(&event)) {
+    Log(LogLevel::kInfo, "standby-ended", {{"standby", ended->number}, {"why", ended->why}});
+  }
   const auto* exited = std::get_if<RankExited>(&event);
   if (exited == nullptr) return;
   Log(LogLevel::kInfo, "rank-exited",
@@ -56,10 +59,12 @@ Agent::Agent(Options options, StateDir state_dir, AgentMetrics& metrics)
       metrics_(metrics),
       inbox_(std::make_shared<Inbox>()),
       shims_(std::move(options.shims), [this](Event event) { events_.push_back(std::move(event)); }),
+      standbys_(std::move(options.standbys), [this](Event event) { events_.push_back(std::move(event)); }),
       backoff_(kBackoffMin),
       // Hosts that lost one coordinator must not come back in step.
       jitter_(Fingerprint64(absl::StrCat(identity_.node, identity_.boot_id, identity_.incarnation))) {
   for (const Device& device : identity_.devices) state_.devices.insert(device.index);
+  state_.standbys_wanted = options.standbys_wanted;
 }
 
 Agent::~Agent() = default;
@@ -67,6 +72,7 @@ Agent::~Agent() = default;
 absl::Status Agent::Run() {
   LLM_RETURN_IF_ERROR(state_dir_.Load(state_));
   shims_.FindAll(MonotonicNow());
+  standbys_.FindAll();
   events_.push_back(AgentStarted{});
   while (true) {
     StepAll();
@@ -74,18 +80,27 @@ absl::Status Agent::Run() {
     std::vector<pollfd> fds = {{signals_.get(), POLLIN, 0}, {inbox_->descriptor(), POLLIN, 0}};
     std::vector<pollfd> shim_fds = shims_.Descriptors();
     fds.insert(fds.end(), shim_fds.begin(), shim_fds.end());
+    std::vector<pollfd> standby_fds = standbys_.Descriptors();
+    fds.insert(fds.end(), standby_fds.begin(), standby_fds.end());
     ::poll(fds.data(), fds.size(), PollTimeout(MonotonicNow()));
     absl::Duration now = MonotonicNow();
     if (fds[0].revents != 0) break;
     if (fds[1].revents != 0) DrainInbox(now);
+    const size_t first_standby = 2 + shim_fds.size();
     for (size_t i = 2; i < fds.size(); ++i) {
-      if (fds[i].revents != 0) shims_.Handle(fds[i], now);
+      if (fds[i].revents == 0) continue;
+      if (i < first_standby) {
+        shims_.Handle(fds[i], now);
+      } else {
+        standbys_.Handle(fds[i]);
+      }
     }
     shims_.Tick(now);
     FireTimers(now);
     CancelSilentLink(now);
     if (dialling_ && link_ == nullptr && now >= dial_at_) Dial(now);
   }
+  standbys_.EndAll();
   if (link_ != nullptr) link_->Cancel();
   return absl::OkStatus();
 }
@@ -118,15 +133,11 @@ void Agent::Execute(const Command& command) {
                  },
                  // Kept in memory and sent all the same; only a crash now would lose it.
                  [&](const PersistOutbox&) { report("outbox", state_dir_.PersistOutbox(state_)); },
-                 [&](const SpawnShim& c) {
-                   if (!fences_lost_) return shims_.Spawn(c);
-                   ExitRecord exit = {.fatal_class = "infrastructure",
-                                      .fatal_message = "this host cannot write to its state directory",
-                                      .start_failed = true};
-                   events_.push_back(RankExited{c.generation, c.rank, std::move(exit)});
-                 },
+                 [&](const SpawnShim& c) { Spawn(c); },
                  [&](const SendToShim& c) { shims_.Send(c); },
                  [&](const RetireShim& c) { shims_.Retire(c); },
+                 [&](const StartStandby& c) { standbys_.Start(c.number); },
+                 [&](const EndStandby& c) { standbys_.End(c.number); },
                  [&](const DialCoordinator&) { dialling_ = true; },
                  [&](const SendToCoordinator& c) {
                    if (link_ != nullptr) link_->Send(ToProto(c.message, identity_));
@@ -138,6 +149,22 @@ void Agent::Execute(const Command& command) {
                  [&](const ArmTimer& c) { timers_.emplace(MonotonicNow() + c.delay, c.timer); },
              },
              command);
+}
+
+void Agent::Spawn(const SpawnShim& command) {
+  if (fences_lost_) {
+    if (command.standby != 0) standbys_.End(command.standby);
+    ExitRecord exit = {.fatal_class = "infrastructure",
+                       .fatal_message = "this host cannot write to its state directory",
+                       .start_failed = true};
+    events_.push_back(RankExited{command.generation, command.rank, std::move(exit)});
+    return;
+  }
+  if (command.standby != 0) {
+    absl::StatusOr<StandbySet::Taken> standby = standbys_.Take(command.standby);
+    if (standby.ok()) return shims_.Spawn(command, *std::move(standby));
+  }
+  shims_.Spawn(command);
 }
 
 int Agent::PollTimeout(absl::Duration now) const {

@@ -20,6 +20,7 @@
 #include "worker/agent/core/event.h"
 #include "worker/agent/core/state.h"
 #include "worker/agent/host/shim_set.h"
+#include "worker/agent/host/standby_set.h"
 #include "worker/agent/host/state_dir.h"
 #include "worker/agent/host/work_queue.h"
 #include "worker/agent/rpc/coordinator_link.h"
@@ -39,6 +40,8 @@ class Agent {
     std::string coordinator;  // host:port or @FILE
     HostIdentity identity;    // without fabric_address if that follows the route
     ShimSet::Options shims;
+    StandbySet::Options standbys;
+    int standbys_wanted = 0;
     UniqueFd signals;  // a signalfd: any signal on it ends Run()
   };
   Agent(Options options, StateDir state_dir, AgentMetrics& metrics);
@@ -53,6 +56,7 @@ class Agent {
   // ---- the loop ----
   void StepAll();
   void Execute(const Command& command);
+  void Spawn(const SpawnShim& command);
   int PollTimeout(absl::Duration now) const;
   void FireTimers(absl::Duration now);
 
@@ -79,6 +83,7 @@ class Agent {
   bool fences_lost_ = false;  // this step's PersistFences failed
   std::multimap<absl::Duration, int64_t> timers_;
   ShimSet shims_;
+  StandbySet standbys_;
 
   bool dialling_ = false;  // the supervisor wants a link
   std::shared_ptr<CoordinatorLink> link_;

@@ -35,6 +35,12 @@ void AgentMetrics::Publish(const State& state, absl::Duration now) {
   MutexLock lock(mutex_);
   connected_ = state.welcomed;
   ranks_ = std::move(ranks);
+  standbys_ready_ = 0;
+  standby_memory_bytes_ = 0;
+  for (const auto& [number, standby] : state.standbys) {
+    standbys_ready_ += standby.phase == Standby::Phase::kReady;
+    standby_memory_bytes_ += standby.memory_bytes;
+  }
   outbox_ = static_cast<int64_t>(state.outbox.size());
   for (auto it = figures_.begin(); it != figures_.end();) {
     std::optional<absl::Duration>& ended_at = it->second.ended_at;
@@ -69,6 +75,10 @@ std::string AgentMetrics::Render() const {
     auto it = ranks_.find(phase);
     absl::StrAppend(&out, "llm_agent_ranks{phase=\"", name, "\"} ", it == ranks_.end() ? 0 : it->second, "\n");
   }
+  Describe(out, "llm_agent_standbys", "gauge", "Trainers that wait, loaded, for a job.");
+  absl::StrAppend(&out, "llm_agent_standbys ", standbys_ready_, "\n");
+  Describe(out, "llm_agent_standby_memory_bytes", "gauge", "Memory that they hold for themselves.");
+  absl::StrAppend(&out, "llm_agent_standby_memory_bytes ", standby_memory_bytes_, "\n");
   Describe(out, "llm_agent_outbox", "gauge", "Checkpoint commits that the coordinator has not answered.");
   absl::StrAppend(&out, "llm_agent_outbox ", outbox_, "\n");
   Describe(out, "llm_agent_persist_failures_total", "counter", "Writes to the state directory that failed.");

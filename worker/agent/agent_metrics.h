@@ -37,6 +37,8 @@ class AgentMetrics {
   bool connected_ ABSL_GUARDED_BY(mutex_) = false;
   std::map<RankPhase, int> ranks_ ABSL_GUARDED_BY(mutex_);
   std::map<JobId, Figures> figures_ ABSL_GUARDED_BY(mutex_);
+  int standbys_ready_ ABSL_GUARDED_BY(mutex_) = 0;
+  int64_t standby_memory_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t outbox_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t persist_failures_ ABSL_GUARDED_BY(mutex_) = 0;
 };

@@ -41,6 +41,7 @@ struct Flags {
   std::string metrics_listen = "127.0.0.1:0";
   std::string metrics_address_file;
   int threads_per_device = 0;
+  int standby = -1;
 };
 
 void AddFlags(CLI::App& app, Flags& flags) {
@@ -62,6 +63,8 @@ void AddFlags(CLI::App& app, Flags& flags) {
   app.add_option("--metrics-address-file", flags.metrics_address_file, "Write the metrics address here");
   app.add_option("--threads-per-device", flags.threads_per_device,
                  "Threads of each trainer (default: this host's cores over its devices)");
+  app.add_option("--standby", flags.standby,
+                 "Trainers that wait, loaded, so that a start is quick; 0 for none (default: one per device)");
   app.set_version_flag("--version", std::string("llm-worker " LLM_VERSION));
 }
 
@@ -131,6 +134,11 @@ absl::Status Run(const Flags& flags, UniqueFd signals) {
        {"incarnation", identity.incarnation},
        {"devices", devices},
        {"metrics", server ? server->address() : "off"}});
+  StandbySet::Options standbys = {.standbys = state_dir.standbys(),
+                                  .shim_program = shim,
+                                  .trainer_program = trainer,
+                                  .trainer_digest = identity.trainer_digest,
+                                  .environment = TrainerEnvironment(threads)};
   Agent::Options options = {.coordinator = flags.coordinator,
                             .identity = std::move(identity),
                             .shims = {.shims = state_dir.shims(),
@@ -139,6 +147,8 @@ absl::Status Run(const Flags& flags, UniqueFd signals) {
                                       .trainer_program = trainer,
                                       .environment = TrainerEnvironment(threads),
                                       .roots = AllowedRoots(flags.allowed_roots)},
+                            .standbys = std::move(standbys),
+                            .standbys_wanted = flags.standby < 0 ? devices : flags.standby,
                             .signals = std::move(signals)};
   return Agent(std::move(options), std::move(state_dir), metrics).Run();
 }

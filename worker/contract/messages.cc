@@ -40,7 +40,7 @@ void VisitFields(V& visit, FieldsOf<StoreReply> auto& m) {
 }
 
 template <typename V>
-void VisitFields(V& visit, FieldsOf<CheckpointRequest, CaughtUp, Release> auto& m) {}
+void VisitFields(V& visit, FieldsOf<CheckpointRequest, CaughtUp, Release, Waiting, Take> auto& m) {}
 
 template <typename V>
 void VisitFields(V& visit, FieldsOf<CheckpointCommitReply> auto& m) {
@@ -144,7 +144,8 @@ constexpr const char* kTypeNames[] = {
     "hello",     "assignment", "store_reply",   "checkpoint_request", "checkpoint_commit_reply",
     "yield",     "update",     "stop",          "ready",              "progress",
     "store_request", "checkpoint_commit", "update_result", "fatal",   "started",
-    "exited",    "caught_up",  "kill",          "release"};
+    "exited",    "caught_up",  "kill",          "release",            "waiting",
+    "take"};
 static_assert(std::size(kTypeNames) == std::variant_size_v<Message>, "every message type needs its name");
 
 // Reads alternative `i` if that is what `type` names; tries the others in turn.

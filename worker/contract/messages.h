@@ -142,6 +142,9 @@ struct Fatal {
   std::string message;
 };
 
+// A standby: the program is loaded, and nothing is asked of it yet.
+struct Waiting {};
+
 // ---- from the shim ---------------------------------------------------------------------------------------
 
 // `start_ticks` is field 22 of /proc/<pid>/stat: with it the pid names this process even if it is used again.
@@ -175,9 +178,13 @@ struct Kill {
 // The exit record has been taken over: the shim may remove its files and end.
 struct Release {};
 
+// To the shim of a standby: it is a rank's from now on, the one that shim.json in its directory names. Said to any
+// other shim it changes nothing, so it may be repeated.
+struct Take {};
+
 using Message = std::variant<Hello, Assignment, StoreReply, CheckpointRequest, CheckpointCommitReply, Yield, Update,
                              Stop, Ready, Progress, StoreRequest, CheckpointCommit, UpdateResult, Fatal, Started,
-                             Exited, CaughtUp, Kill, Release>;
+                             Exited, CaughtUp, Kill, Release, Waiting, Take>;
 
 struct Envelope {
   int64_t seq = 0;

@@ -19,20 +19,46 @@ void VisitFields(V& visit, FieldsOf<ShimConfig> auto& m) {
   visit("log_bytes_max", m.log_bytes_max);
 }
 
-std::string EncodeShimConfig(const ShimConfig& config) {
+template <typename V>
+void VisitFields(V& visit, FieldsOf<StandbyConfig> auto& m) {
+  visit("argv", m.argv);
+  visit("environment", m.environment);
+  visit("trainer_digest", m.trainer_digest);
+  visit("orphan_timeout_seconds", m.orphan_timeout_seconds);
+  visit("log_bytes_max", m.log_bytes_max);
+}
+
+namespace {
+
+template <typename T>
+std::string Encode(const T& config) {
   return DumpJson(FieldWriter::Write(config), /*indent=*/2) + "\n";
 }
 
-absl::StatusOr<ShimConfig> DecodeShimConfig(absl::string_view json) {
+// `what` names it in messages.
+template <typename T>
+absl::StatusOr<T> Decode(absl::string_view json, const std::string& what) {
   std::optional<Json> parsed = ParseJson(json);
-  if (!parsed.has_value()) return absl::InvalidArgumentError("shim configuration is not JSON");
-  ShimConfig config;
+  if (!parsed.has_value()) return absl::InvalidArgumentError(what + " is not JSON");
+  T config;
   absl::Status read = FieldReader::Read(*parsed, "", FieldReader::UnknownFields::kRefuse, config);
-  if (!read.ok()) return Annotate(read, "shim configuration");
-  if (config.argv.empty()) {
-    return absl::InvalidArgumentError("shim configuration: argv: expected a program, found none");
-  }
+  if (!read.ok()) return Annotate(read, what);
+  if (config.argv.empty()) return absl::InvalidArgumentError(what + ": argv: expected a program, found none");
   return config;
+}
+
+}  // namespace
+
+std::string EncodeShimConfig(const ShimConfig& config) { return Encode(config); }
+
+absl::StatusOr<ShimConfig> DecodeShimConfig(absl::string_view json) {
+  return Decode<ShimConfig>(json, "shim configuration");
+}
+
+std::string EncodeStandbyConfig(const StandbyConfig& config) { return Encode(config); }
+
+absl::StatusOr<StandbyConfig> DecodeStandbyConfig(absl::string_view json) {
+  return Decode<StandbyConfig>(json, "standby configuration");
 }
 
 }  // namespace llmctl::contract

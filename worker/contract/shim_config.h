@@ -1,6 +1,7 @@
 // What a shim is told, in <dir>/shim.json, and the names of the files in its directory.
 //
 //   shim.json        this configuration, by the agent
+//   standby.json     in its place while the trainer has no job: what it was started with, by the agent
 //   trainer.json     the trainer's (trainer_config.h), by the agent
 //   lock             locked by the shim while it lives; whoever holds it may decide that there is none
 //   socket           where agents connect
@@ -24,6 +25,7 @@
 namespace llmctl::contract {
 
 inline constexpr char kShimConfigFile[] = "shim.json";
+inline constexpr char kStandbyConfigFile[] = "standby.json";
 inline constexpr char kTrainerConfigFile[] = "trainer.json";
 inline constexpr char kShimLockFile[] = "lock";
 inline constexpr char kShimSocketFile[] = "socket";
@@ -45,5 +47,19 @@ struct ShimConfig {
 
 std::string EncodeShimConfig(const ShimConfig& config);
 absl::StatusOr<ShimConfig> DecodeShimConfig(absl::string_view json);
+
+// A standby: a trainer that has loaded its program and waits for a job, so that a start need not. Its agent writes
+// shim.json beside this file when there is one, gives the directory the rank's name, and says `take`.
+struct StandbyConfig {
+  std::vector<std::string> argv;
+  std::vector<std::string> environment;  // "NAME=value", while it waits; that of shim.json takes its place
+  std::string trainer_digest;            // of argv[0]: a standby of another build is of no use
+  double orphan_timeout_seconds = 0;     // without an agent for so long, it ends
+  int64_t log_bytes_max = 0;
+  bool operator==(const StandbyConfig&) const = default;
+};
+
+std::string EncodeStandbyConfig(const StandbyConfig& config);
+absl::StatusOr<StandbyConfig> DecodeStandbyConfig(absl::string_view json);
 
 }  // namespace llmctl::contract

@@ -1,4 +1,5 @@
-// llm-shim --dir=DIR: runs the trainer that DIR/shim.json describes and keeps its record in DIR.
+// llm-shim --dir=DIR: runs the trainer that DIR/shim.json describes and keeps its record in DIR; where there is only a
+// DIR/standby.json, a trainer that waits for a job.
 //
 // Returns to its caller, with 0, once the socket in DIR listens; a daemon of its own session goes on from there.
 // Otherwise says on standard error why it cannot.
@@ -13,12 +14,17 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <system_error>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 
 #include "common/base/file.h"
+#include "common/base/shown_command_line.h"
 #include "common/base/status.h"
 #include "common/base/unique_fd.h"
 #include "worker/contract/shim_config.h"
@@ -84,10 +90,33 @@ void SettleDescriptors() {
   ::close_range(STDERR_FILENO + 1, ~0u, 0);
 }
 
-absl::Status Run(const char* directory) {
+std::string CurrentDirectory() {
+  std::error_code error;
+  return std::filesystem::current_path(error).string();
+}
+
+// What to run: a rank's trainer, or one that waits.
+struct Charge {
+  std::optional<contract::ShimConfig> rank;
+  contract::StandbyConfig standby;
+};
+
+absl::StatusOr<Charge> ReadCharge() {
+  Charge charge;
+  absl::StatusOr<std::string> json = ReadFile(contract::kShimConfigFile);
+  if (absl::IsNotFound(json.status()) && ::access(contract::kStandbyConfigFile, F_OK) == 0) {
+    LLM_ASSIGN_OR_RETURN(std::string standby, ReadFile(contract::kStandbyConfigFile));
+    LLM_ASSIGN_OR_RETURN(charge.standby, contract::DecodeStandbyConfig(standby));
+    return charge;
+  }
+  LLM_RETURN_IF_ERROR(json.status());
+  LLM_ASSIGN_OR_RETURN(charge.rank, contract::DecodeShimConfig(*json));
+  return charge;
+}
+
+absl::Status Run(const char* directory, ShownCommandLine& shown) {
   if (::chdir(directory) != 0) return ErrnoStatus(errno, "enter the directory");
-  LLM_ASSIGN_OR_RETURN(std::string json, ReadFile(contract::kShimConfigFile));
-  LLM_ASSIGN_OR_RETURN(contract::ShimConfig config, contract::DecodeShimConfig(json));
+  LLM_ASSIGN_OR_RETURN(Charge charge, ReadCharge());
   LLM_ASSIGN_OR_RETURN(UniqueFd lock, LockDirectory());
   LLM_ASSIGN_OR_RETURN(UniqueFd listener, Listen());
   LLM_ASSIGN_OR_RETURN(UniqueFd signals, WatchSignals());
@@ -97,7 +126,14 @@ absl::Status Run(const char* directory) {
   ::setsid();
   // For people and for whoever must kill a shim that hangs; the lock itself says whether it lives.
   ::dprintf(lock.get(), "%d\n", static_cast<int>(::getpid()));
-  Shim(std::move(config), std::move(listener), std::move(signals)).Run();
+  Shim::Doors doors = {.listener = std::move(listener), .signals = std::move(signals)};
+  if (charge.rank.has_value()) {
+    Shim(*std::move(charge.rank), std::move(doors)).Run();
+  } else {
+    // Its directory has the rank's name by then.
+    auto on_taken = [&shown] { shown.Replace({"llm-shim", absl::StrCat("--dir=", CurrentDirectory())}); };
+    Shim(charge.standby, std::move(doors), on_taken).Run();
+  }
   return absl::OkStatus();
 }
 
@@ -111,8 +147,10 @@ int main(int argc, char** argv) {
     return 2;
   }
   llmctl::shim::SettleDescriptors();
-  absl::Status status = llmctl::shim::Run(argument.data());
+  llmctl::ShownCommandLine shown(argc, argv);
+  const std::string directory(argument);
+  absl::Status status = llmctl::shim::Run(directory.c_str(), shown);
   if (status.ok()) return 0;
-  std::fprintf(stderr, "%s\n", std::string(llmctl::Annotate(status, "llm-shim --dir=", argument).message()).c_str());
+  std::fprintf(stderr, "%s\n", std::string(llmctl::Annotate(status, "llm-shim --dir=", directory).message()).c_str());
   return 1;
 }

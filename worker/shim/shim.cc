@@ -66,13 +66,24 @@ static_assert(6 * (kRecordTextBytesMax + kFatalClassBytesMax) + 1024 < contract:
 
 }  // namespace
 
-Shim::Shim(contract::ShimConfig config, UniqueFd listener, UniqueFd signals)
+Shim::Shim(contract::ShimConfig config, Doors doors)
     : config_(std::move(config)),
-      listener_(std::move(listener)),
-      signals_(std::move(signals)),
+      listener_(std::move(doors.listener)),
+      signals_(std::move(doors.signals)),
       output_log_("stdout", config_.log_bytes_max),
       error_log_("stderr", config_.log_bytes_max),
       agent_absent_since_(NowMs()) {}
+
+Shim::Shim(const contract::StandbyConfig& standby, Doors doors, std::function<void()> on_taken)
+    : Shim({.assignment = {},
+            .argv = standby.argv,
+            .environment = standby.environment,
+            .orphan_timeout_seconds = standby.orphan_timeout_seconds,
+            .log_bytes_max = standby.log_bytes_max},
+           std::move(doors)) {
+  standby_ = true;
+  on_taken_ = std::move(on_taken);
+}
 
 void Shim::Run() {
   Start();
@@ -84,7 +95,8 @@ void Shim::Run() {
 }
 
 void Shim::Start() {
-  absl::StatusOr<TrainerProcess> trainer = StartTrainer(config_.argv, config_.environment);
+  absl::StatusOr<TrainerProcess> trainer =
+      StartTrainer({.argv = config_.argv, .environment = config_.environment, .in_background = standby_});
   if (!trainer.ok()) {
     RecordExit({.start_failed = true, .error = std::string(trainer.status().message())});
     return;
@@ -96,9 +108,36 @@ void Shim::Start() {
   // Only for whoever cleans up after a shim that was killed; not worth a trainer if the disk is full.
   absl::Status persisted = PersistMessage(contract::kStartedFile, started);
   if (!persisted.ok()) Complain(persisted.message());
-  const GenerationId& generation = config_.assignment.generation;
-  SendToTrainer(contract::Hello{.role = "shim", .generation = generation, .rank = config_.assignment.rank});
-  SendToTrainer(config_.assignment);
+  if (!standby_) AssignTrainer();
+}
+
+void Shim::AssignTrainer() {
+  const contract::Assignment& assignment = config_.assignment;
+  SendToTrainer(contract::Hello{.role = "shim", .generation = assignment.generation, .rank = assignment.rank});
+  SendToTrainer(assignment);
+}
+
+void Shim::Take() {
+  if (!standby_) return;
+  standby_ = false;
+  absl::StatusOr<std::string> json = ReadFile(contract::kShimConfigFile);
+  absl::StatusOr<contract::ShimConfig> config =
+      json.ok() ? contract::DecodeShimConfig(*json) : absl::StatusOr<contract::ShimConfig>(json.status());
+  if (config.ok()) {
+    config_ = *std::move(config);
+  } else {
+    take_error_ = absl::StrCat("the standby was given no rank that it can read: ", config.status().message());
+    KillTrainer(0);
+  }
+  on_taken_();
+  if (exited_.has_value()) {
+    // It had ended just before: that is the rank's end now.
+    RecordExit(*std::move(exited_));
+    return;
+  }
+  for (const contract::Message& message : kept_.All()) SendToAgent(message);
+  BringToForeground(trainer_->pid);
+  if (config.ok()) AssignTrainer();
 }
 
 void Shim::PollOnce() {
@@ -137,7 +176,7 @@ int Shim::PollTimeout(int64_t now) const {
   if (agent_ == nullptr && absence_matters) {
     next = std::min(next, agent_absent_since_ + ToMs(config_.orphan_timeout_seconds));
   }
-  if (exited_.has_value() && !exit_persisted_) next = std::min(next, persist_again_at_);
+  if (exited_.has_value() && !exit_persisted_ && !standby_) next = std::min(next, persist_again_at_);
   return static_cast<int>(std::max<int64_t>(next - now, 0));
 }
 
@@ -151,12 +190,12 @@ void Shim::ActOnDeadlines(int64_t now) {
   if (trainer_.has_value() && absent_too_long && !orphaned_) {
     orphaned_ = true;
     agent_absent_since_ = now;  // what is left to do for an agent gets as long again
-    KillTrainer(kDefaultGraceSeconds);
+    KillTrainer(standby_ ? 0 : kDefaultGraceSeconds);
   }
   if (!exited_.has_value()) return;
-  if (!exit_persisted_ && now >= persist_again_at_) PersistExit();
+  if (!exit_persisted_ && !standby_ && now >= persist_again_at_) PersistExit();
   bool nobody_misses_us = agent_ == nullptr && (!kept_.has_unanswered_commit() || absent_too_long);
-  if (exit_persisted_ && nobody_misses_us) released_ = true;
+  if ((exit_persisted_ || standby_) && nobody_misses_us) released_ = true;
 }
 
 void Shim::AcceptAgent() {
@@ -168,6 +207,7 @@ void Shim::AcceptAgent() {
   const contract::Assignment& assignment = config_.assignment;
   SendToAgent(contract::Hello{.role = "shim", .generation = assignment.generation, .rank = assignment.rank});
   for (const contract::Message& message : kept_.All()) SendToAgent(message);
+  if (standby_ && waiting_) SendToAgent(contract::Waiting{});
   if (exited_.has_value()) SendToAgent(*exited_);
   SendToAgent(contract::CaughtUp{});
 }
@@ -184,6 +224,8 @@ void Shim::ReadAgent() {
 void Shim::HandleAgent(const contract::Message& message) {
   if (const auto* kill = std::get_if<contract::Kill>(&message)) {
     KillTrainer(kill->grace_seconds);
+  } else if (std::holds_alternative<contract::Take>(message)) {
+    Take();
   } else if (std::holds_alternative<contract::Release>(message)) {
     released_ = exited_.has_value();
   } else if (!std::holds_alternative<contract::Hello>(message) && kept_.TakeReply(message)) {
@@ -223,6 +265,11 @@ void Shim::ReadTrainer() {
 
 void Shim::HandleTrainer(const contract::Message& message) {
   if (std::holds_alternative<contract::Hello>(message)) return;
+  if (std::holds_alternative<contract::Waiting>(message)) {
+    waiting_ = true;
+    if (standby_) SendToAgent(message);
+    return;
+  }
   if (kept_.Keep(message)) {
     SendToAgent(message);
     return;
@@ -317,6 +364,7 @@ void Shim::EndTrainer() {
   } else {
     exited.exit_code = WEXITSTATUS(wait_status);
   }
+  if (!take_error_.empty()) exited = {.start_failed = true, .error = take_error_};
   exited.fatal_class = kept_.fatal().failure_class;
   exited.fatal_message = kept_.fatal().message;
   if (exited.signal == SIGKILL && !stopped_ && exited.fatal_class.empty() &&
@@ -340,7 +388,7 @@ void Shim::RecordExit(contract::Exited exited) {
   clip(exited.fatal_message, kRecordTextBytesMax / 2);
   clip(exited.error, kRecordTextBytesMax / 2);
   exited_ = std::move(exited);
-  PersistExit();
+  if (!standby_) PersistExit();
   // Even if the disk is full: an agent that does not know would wait for ever.
   SendToAgent(*exited_);
 }

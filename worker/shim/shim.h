@@ -6,12 +6,18 @@
 // on disk and no checkpoint commit waits to be handed on. If the shim itself is killed, the kernel kills the
 // trainer, so a trainer without a shim does not exist.
 //
+// A standby's shim has a trainer without a job: it tells the trainer nothing and keeps no record, until an agent says
+// `take`; from then on it is the shim of the rank that shim.json names, as if it had been started for it. Before that
+// it ends with its trainer, and both soon after their agent.
+//
 // One thread, one poll loop, nothing that blocks but writes to local files.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "common/base/unique_fd.h"
@@ -27,14 +33,23 @@ namespace llmctl::shim {
 
 class Shim {
  public:
-  // `listener` is a listening socket, `signals` a signalfd of SIGCHLD and SIGTERM. Works in the current folder.
-  Shim(contract::ShimConfig config, UniqueFd listener, UniqueFd signals);
+  struct Doors {
+    UniqueFd listener;  // a listening socket
+    UniqueFd signals;   // a signalfd of SIGCHLD and SIGTERM
+  };
+  // Works in the current folder.
+  Shim(contract::ShimConfig config, Doors doors);
+  // Of a standby; `on_taken` is called when it has become a rank's.
+  Shim(const contract::StandbyConfig& standby, Doors doors, std::function<void()> on_taken);
 
   // From the start of the trainer to the end of the shim.
   void Run();
 
  private:
   void Start();
+  // The trainer hears which rank it is.
+  void AssignTrainer();
+  void Take();
   void PollOnce();
   int PollTimeout(int64_t now) const;
   void ActOnDeadlines(int64_t now);
@@ -58,7 +73,10 @@ class Shim {
   void RecordExit(contract::Exited exited);
   void PersistExit();
 
-  const contract::ShimConfig config_;
+  contract::ShimConfig config_;  // of a standby: without an assignment
+  bool standby_ = false;
+  std::function<void()> on_taken_;
+  std::string take_error_;  // why it could not become a rank's
   UniqueFd listener_;
   UniqueFd signals_;
   LogFile output_log_;
@@ -70,6 +88,7 @@ class Shim {
   std::unique_ptr<contract::LineLink> trainer_link_;
   std::unique_ptr<contract::LineLink> agent_;
   KeptMessages kept_;
+  bool waiting_ = false;  // the standby has said that it is loaded
   bool progress_skipped_ = false;  // the agent was too slow for the newest progress
 
   bool stopped_ = false;   // we have begun to stop the trainer

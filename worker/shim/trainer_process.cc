@@ -3,12 +3,16 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
+#include <filesystem>
 #include <string>
+#include <system_error>
 #include <utility>
 
 #include "absl/strings/numbers.h"
@@ -45,8 +49,22 @@ struct ChildPlan {
   std::vector<char*> argv;
   std::vector<char*> environment;
   pid_t shim;
+  int niceness;
   int null, output, errors, link, failure;
 };
+
+constexpr int kBackgroundNiceness = 10;
+
+// Without a privilege, or a limit that allows it, a nice process stays nice for ever.
+bool MayRaisePriority() {
+  rlimit limit = {};
+  if (::getrlimit(RLIMIT_NICE, &limit) == 0 && limit.rlim_cur >= 20) return true;
+  const std::string status = ReadFile("/proc/self/status").value_or("");
+  const std::string field = "CapEff:";
+  size_t at = status.find(field);
+  constexpr int kCapSysNice = 23;
+  return at != std::string::npos && (std::strtoull(&status[at + field.size()], nullptr, 16) >> kCapSysNice & 1);
+}
 
 [[noreturn]] void FailChild(int failure_fd) {
   int error = errno;
@@ -64,6 +82,7 @@ struct ChildPlan {
   if (score >= 0) {
     [[maybe_unused]] ssize_t n = ::write(score, "500", 3);
   }
+  if (plan.niceness != 0) ::setpriority(PRIO_PROCESS, 0, plan.niceness);
   for (int signal : {SIGPIPE, SIGHUP, SIGINT, SIGTERM}) ::signal(signal, SIG_DFL);
   sigset_t none;
   sigemptyset(&none);
@@ -101,8 +120,7 @@ int AwaitExec(int failure_fd) {
 
 }  // namespace
 
-absl::StatusOr<TrainerProcess> StartTrainer(const std::vector<std::string>& argv,
-                                            const std::vector<std::string>& environment) {
+absl::StatusOr<TrainerProcess> StartTrainer(const TrainerStart& start) {
   LLM_ASSIGN_OR_RETURN(Pipe output, MakePipe());
   LLM_ASSIGN_OR_RETURN(Pipe errors, MakePipe());
   LLM_ASSIGN_OR_RETURN(Pipe failure, MakePipe());
@@ -114,25 +132,27 @@ absl::StatusOr<TrainerProcess> StartTrainer(const std::vector<std::string>& argv
   UniqueFd null(::open("/dev/null", O_RDONLY | O_CLOEXEC));
   if (!null.valid()) return ErrnoStatus(errno, "open /dev/null");
 
-  std::vector<std::string> full_environment = environment;
+  std::vector<std::string> full_environment = start.environment;
   full_environment.push_back(absl::StrCat(contract::kShimFdVariable, "=", trainer_end.get()));
-  ChildPlan plan = {.argv = Pointers(argv),
+  const std::string& program = start.argv[0];
+  ChildPlan plan = {.argv = Pointers(start.argv),
                     .environment = Pointers(full_environment),
                     .shim = ::getpid(),
+                    .niceness = start.in_background && MayRaisePriority() ? kBackgroundNiceness : 0,
                     .null = null.get(),
                     .output = output.write.get(),
                     .errors = errors.write.get(),
                     .link = trainer_end.get(),
                     .failure = failure.write.get()};
   pid_t pid = ::fork();
-  if (pid < 0) return ErrnoStatus(errno, absl::StrCat("start ", argv[0], ": fork"));
+  if (pid < 0) return ErrnoStatus(errno, absl::StrCat("start ", program, ": fork"));
   if (pid == 0) RunChild(plan);
   // Also here, so that a kill of the group cannot come before the child's own call.
   ::setpgid(pid, pid);
   failure.write.Reset();
   if (int error = AwaitExec(failure.read.get()); error != 0) {
     ::waitpid(pid, nullptr, 0);
-    return ErrnoStatus(error, absl::StrCat("start ", argv[0]));
+    return ErrnoStatus(error, absl::StrCat("start ", program));
   }
   ::fcntl(output.read.get(), F_SETFL, O_NONBLOCK);
   ::fcntl(errors.read.get(), F_SETFL, O_NONBLOCK);
@@ -141,6 +161,13 @@ absl::StatusOr<TrainerProcess> StartTrainer(const std::vector<std::string>& argv
                         .link = std::move(our_end),
                         .output = std::move(output.read),
                         .errors = std::move(errors.read)};
+}
+
+void BringToForeground(pid_t trainer) {
+  std::error_code error;
+  for (const auto& task : std::filesystem::directory_iterator(absl::StrCat("/proc/", trainer, "/task"), error)) {
+    ::setpriority(PRIO_PROCESS, static_cast<id_t>(std::atoi(task.path().filename().c_str())), 0);
+  }
 }
 
 }  // namespace llmctl::shim

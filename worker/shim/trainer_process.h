@@ -24,8 +24,17 @@ struct TrainerProcess {
   UniqueFd errors;    // its stderr, non-blocking
 };
 
+struct TrainerStart {
+  const std::vector<std::string>& argv;
+  const std::vector<std::string>& environment;
+  // What it does need not be soon: it yields to the host's other work as far as that can be taken back.
+  bool in_background = false;
+};
+
 // Returns once the program runs in the child, or says why it does not.
-absl::StatusOr<TrainerProcess> StartTrainer(const std::vector<std::string>& argv,
-                                            const std::vector<std::string>& environment);
+absl::StatusOr<TrainerProcess> StartTrainer(const TrainerStart& start);
+
+// Whatever its threads do is urgent from now on.
+void BringToForeground(pid_t trainer);
 
 }  // namespace llmctl::shim

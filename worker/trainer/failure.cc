@@ -8,6 +8,7 @@
 #include "absl/types/optional.h"
 
 #include "common/base/check.h"
+#include "worker/contract/messages.h"
 
 namespace llmctl::trainer {
 namespace {
@@ -42,6 +43,12 @@ contract::ExitCode ExitCodeOf(const absl::Status& status) {
     default:
       return contract::kExitInfrastructure;
   }
+}
+
+void SayFatal(ShimLink& link, const absl::Status& status) {
+  link.Send(contract::Fatal{.failure_class = FailureClass(ExitCodeOf(status)),
+                            .message = std::string(status.message().substr(0, kMessageBytesMax))});
+  link.Flush(absl::Seconds(1));
 }
 
 std::string FailureClass(contract::ExitCode code) {

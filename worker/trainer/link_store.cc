@@ -13,13 +13,10 @@ absl::Status LinkStore::Set(const std::string& key, const std::string& value) {
 }
 
 absl::StatusOr<std::string> LinkStore::Get(const std::string& key, absl::Duration timeout) {
-  // Most keys are there already: asking first saves a round trip.
-  LLM_ASSIGN_OR_RETURN(StoreReply reply, link_.Call({.operation = StoreOperation::kGet, .key = key}, timeout));
-  if (reply.found) return reply.value;
-  LLM_RETURN_IF_ERROR(link_.Call({.operation = StoreOperation::kWait, .key = key}, timeout).status());
-  LLM_ASSIGN_OR_RETURN(StoreReply waited, link_.Call({.operation = StoreOperation::kGet, .key = key}, timeout));
-  if (!waited.found) return absl::UnavailableError(absl::StrCat("rendezvous key ", key, " is gone again"));
-  return waited.value;
+  // Answered with the value, at once if it is there: one round trip in either case.
+  LLM_ASSIGN_OR_RETURN(StoreReply reply, link_.Call({.operation = StoreOperation::kWait, .key = key}, timeout));
+  if (!reply.found) return absl::UnavailableError(absl::StrCat("rendezvous key ", key, " is gone again"));
+  return reply.value;
 }
 
 absl::StatusOr<bool> LinkStore::Exists(const std::string& key) {

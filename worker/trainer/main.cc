@@ -7,10 +7,12 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <new>
 #include <string>
+#include <system_error>
 #include <thread>
 
 #include <CLI/CLI.hpp>
@@ -20,11 +22,13 @@
 #include "absl/strings/str_cat.h"
 
 #include "common/base/failpoint.h"
+#include "common/base/shown_command_line.h"
 #include "common/base/status.h"
 #include "worker/contract/messages.h"
 #include "worker/contract/shim_config.h"
 #include "worker/trainer/failure.h"
 #include "worker/trainer/generate_command.h"
+#include "worker/trainer/standby.h"
 #include "worker/trainer/train_command.h"
 
 namespace llmctl::trainer {
@@ -38,10 +42,14 @@ std::string Environment(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-// What libraries take from the environment. Before any thread starts.
-void SetEnvironment(char** argv) {
+// What libraries take from the environment when they are first used. Before any thread starts.
+void SetDefaults() {
   // c10d's own recorder of collectives; ours is comm/ring.h.
   setenv("TORCH_FR_BUFFER_SIZE", "0", /*overwrite=*/0);
+}
+
+// What they take when they are loaded.
+void RestartWithDefaults(char** argv) {
   // Spinning threads make two slower than one on a busy machine. OpenMP has read its environment by now, hence a
   // second start; an agent sets this, so that it is rare.
   if (!Environment("OMP_WAIT_POLICY").empty()) return;
@@ -99,12 +107,10 @@ absl::StatusOr<contract::ExitCode> CatchExceptions(const Command& command) {
 // The exit code; an error is said on standard error and to the shim.
 int Conclude(const absl::StatusOr<contract::ExitCode>& outcome, ShimLink* link) {
   if (outcome.ok()) return *outcome;
-  // Room for the rest of the line, and for what JSON makes of strange bytes.
-  constexpr size_t kMessageBytesMax = contract::kLineBytesMax / 8;
   contract::ExitCode code = ExitCodeOf(outcome.status());
   std::string message(outcome.status().message().substr(0, kMessageBytesMax));
   PrintLine(stderr, absl::StrCat("llm-trainer: ", FailureClass(code), ": ", message));
-  if (link != nullptr) link->Send(contract::Fatal{.failure_class = FailureClass(code), .message = message});
+  if (link != nullptr) SayFatal(*link, outcome.status());
   return code;
 }
 
@@ -114,6 +120,35 @@ int RunTrain(const TrainOptions& options) {
   if (!link.ok()) return Conclude(link.status(), nullptr);
   Log log = ToStandardStreams();
   return Conclude(CatchExceptions([&] { return Train(options, link->get(), terminated, log); }), link->get());
+}
+
+// What the environment says to us.
+absl::StatusOr<engine::kernels::Isa> ReadSettings() {
+  LLM_RETURN_IF_ERROR(ArmFailpoints(Environment("LLM_FAILPOINTS"), Environment("LLM_FAILPOINT_COUNTS")));
+  return engine::kernels::ParseIsa(Environment("LLM_ISA"));
+}
+
+// As RunTrain once there is a job; the shim's directory, which has its files, is the working directory.
+int RunStandby(TrainOptions options, const std::string& program, ShownCommandLine& shown) {
+  int shim_fd = -1;
+  if (!absl::SimpleAtoi(Environment(contract::kShimFdVariable), &shim_fd)) {
+    return Conclude(absl::InvalidArgumentError("a standby is started by llm-shim"), nullptr);
+  }
+  absl::StatusOr<bool> job = AwaitJob(shim_fd);
+  if (!job.ok()) return Conclude(job.status(), nullptr);
+  if (!*job) return contract::kExitOk;
+  absl::Status environment = TakeEnvironment(contract::kShimConfigFile, shim_fd);
+  if (!environment.ok()) return Conclude(environment, nullptr);
+  SetDefaults();
+  std::error_code error;
+  std::string path = (std::filesystem::current_path(error) / contract::kTrainerConfigFile).string();
+  shown.Replace({program, "train", absl::StrCat("--config=", path)});
+  options.config_path = path;
+  options.threads = Threads();
+  absl::StatusOr<engine::kernels::Isa> isa = ReadSettings();
+  if (!isa.ok()) return Conclude(isa.status(), nullptr);
+  options.isa = *isa;
+  return RunTrain(options);
 }
 
 int RunGenerate(const GenerateOptions& options) {
@@ -131,11 +166,12 @@ int RunGenerate(const GenerateOptions& options) {
 }
 
 int Main(int argc, char** argv) {
-  SetEnvironment(argv);
-  absl::StatusOr<engine::kernels::Isa> isa = engine::kernels::ParseIsa(Environment("LLM_ISA"));
+  SetDefaults();
+  RestartWithDefaults(argv);
+  ShownCommandLine shown(argc, argv);
+  const std::string program = argv[0];
+  absl::StatusOr<engine::kernels::Isa> isa = ReadSettings();
   if (!isa.ok()) return Conclude(isa.status(), nullptr);
-  absl::Status armed = ArmFailpoints(Environment("LLM_FAILPOINTS"), Environment("LLM_FAILPOINT_COUNTS"));
-  if (!armed.ok()) return Conclude(armed, nullptr);
 
   CLI::App app("llm-trainer: trains a model on one device, usually as one rank of a job");
   app.require_subcommand(1);
@@ -143,6 +179,10 @@ int Main(int argc, char** argv) {
   CLI::App* train = app.add_subcommand("train", "Train; under a shim as a rank of a job, otherwise alone");
   train->add_option("--config", train_options.config_path, "Trainer configuration (JSON)")->required();
   train->add_option("--generation", train_options.generation, "Generation of a run alone: names its checkpoints");
+
+  std::string future_config;
+  CLI::App* standby = app.add_subcommand("standby", "Wait under a shim, loaded, for a job to train");
+  standby->add_option("--config", future_config, "Where the configuration will be, for who looks at processes");
 
   GenerateOptions generate_options = {.isa = *isa};
   CLI::App* generate = app.add_subcommand("generate", "Continue a text with a checkpoint's weights");
@@ -169,10 +209,17 @@ int Main(int argc, char** argv) {
                                    TORCH_VERSION, ", ", engine::kernels::IsaName(*isa), ")"));
     return contract::kExitOk;
   }
+  if (standby->parsed()) return RunStandby(train_options, program, shown);
   return generate->parsed() ? RunGenerate(generate_options) : RunTrain(train_options);
 }
 
 }  // namespace
 }  // namespace llmctl::trainer
 
-int main(int argc, char** argv) { return llmctl::trainer::Main(argc, argv); }
+int main(int argc, char** argv) {
+  int code = llmctl::trainer::Main(argc, argv);
+  // Peers and agent wait for this process to be gone, and nothing of ours is left to be destroyed: LibTorch's globals
+  // only cost time.
+  std::fflush(nullptr);
+  _exit(code);
+}

@@ -75,6 +75,8 @@ void ShimControl::Sort(contract::Message message, Requests& requests) {
     void operator()(contract::CaughtUp&) {}
     void operator()(contract::Kill&) {}
     void operator()(contract::Release&) {}
+    void operator()(contract::Waiting&) {}
+    void operator()(contract::Take&) {}
   };
   std::visit(Visitor{*this, requests}, message);
 }

@@ -73,8 +73,12 @@ absl::StatusOr<TrainingState> CreateTrainingState(const contract::TrainerConfig&
   TrainingState state;
   LLM_ASSIGN_OR_RETURN(state.weights, create_model(ShapeOf(config.model, vocabulary_size), options));
   LLM_RETURN_IF_ERROR(CreateOptimizer(config.training.optimizer, isa, state));
-  state.model().Initialize(config.training.seed);
-  state.model().CastWeights();
+  // Otherwise every weight comes from a checkpoint, or the run does not begin.
+  bool fresh = config.resume_from.empty() && config.init_from.empty();
+  if (fresh) {
+    state.model().Initialize(config.training.seed);
+    state.model().CastWeights();
+  }
   return state;
 }
 

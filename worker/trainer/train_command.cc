@@ -105,6 +105,7 @@ absl::StatusOr<contract::ExitCode> TrainInJob(const TrainOptions& options, const
                    .isa = options.isa,
                    .numerics = Numerics(options, config.training.precision, assignment.world_size)});
   link.OnUrgent(nullptr);
+  if (!outcome.ok()) SayFatal(link, outcome.status());
   return outcome;
 }
 

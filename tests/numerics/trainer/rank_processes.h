@@ -159,6 +159,7 @@ class RankProcesses {
     if (values_.count(request.key) == 0) return;
     for (auto& [waiter, late] : waiting_[request.key]) {
       late.found = true;
+      late.value = values_[request.key];
       waiter->shim.Say(late);
     }
     waiting_.erase(request.key);

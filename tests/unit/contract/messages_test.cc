@@ -74,6 +74,8 @@ const std::vector<std::pair<Message, std::string>> kMessages = {
     {CaughtUp{}, R"({"seq":9,"type":"caught_up","body":{}})"},
     {Kill{.grace_seconds = 30}, R"({"seq":9,"type":"kill","body":{"grace_seconds":30.0}})"},
     {Release{}, R"({"seq":9,"type":"release","body":{}})"},
+    {Waiting{}, R"({"seq":9,"type":"waiting","body":{}})"},
+    {Take{}, R"({"seq":9,"type":"take","body":{}})"},
 };
 
 std::string Encode(const Message& message) { return EncodeLine({.seq = 9, .message = message}).value(); }

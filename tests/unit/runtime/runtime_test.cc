@@ -110,9 +110,9 @@ TEST(Runtime, HeartbeatConfirmsWhatCameBeforeItOnlyWhenThatIsDurable) {
   std::promise<void> first, second;
   std::future<void> first_durable = first.get_future(), second_durable = second.get_future();
 
-  runtime->Heartbeat(NodeId("host-a"), 1, [&] { first.set_value(); });
+  runtime->Heartbeat(NodeId("host-a"), 1, {}, [&] { first.set_value(); });
   runtime->Connect(Hello(*runtime), std::make_shared<RecordingLink>());
-  runtime->Heartbeat(NodeId("host-a"), 1, [&] { second.set_value(); });
+  runtime->Heartbeat(NodeId("host-a"), 1, {}, [&] { second.set_value(); });
   store.AwaitCommits(1);
 
   EXPECT_EQ(first_durable.wait_for(kDeadline), std::future_status::ready);

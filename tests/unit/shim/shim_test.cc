@@ -82,6 +82,12 @@ class Agent {
       if (!ReceiveMore()) return std::nullopt;
     }
   }
+  std::optional<Message> AwaitAny() {
+    while (next_ == received_.size()) {
+      if (!ReceiveMore()) return std::nullopt;
+    }
+    return received_[next_++];
+  }
   // All that is said until CaughtUp.
   std::vector<Message> AwaitCatchUp() {
     size_t begin = next_;
@@ -165,6 +171,19 @@ class ShimTest : public testing::Test {
     int status = 0;
     ::waitpid(pid, &status, 0);
     return WEXITSTATUS(status);
+  }
+  // A trainer that waits; the shim.json of a later rank is not there yet.
+  void RunStandby() {
+    StandbyConfig standby = {.argv = {TEST_TRAINER, "standby"},
+                             .environment = {"FLAVOUR=none"},
+                             .orphan_timeout_seconds = config_.orphan_timeout_seconds,
+                             .log_bytes_max = 1 << 20};
+    EXPECT_TRUE(WriteFileAtomically(directory_ + "/standby.json", EncodeStandbyConfig(standby)).ok());
+    EXPECT_EQ(RunAsConfigured(), 0);
+  }
+  void WriteRank() {
+    config_.argv = {TEST_TRAINER, "talk"};
+    EXPECT_TRUE(WriteFileAtomically(directory_ + "/shim.json", EncodeShimConfig(config_)).ok());
   }
   Agent Connect() {
     Agent agent(directory_);
@@ -538,6 +557,99 @@ TEST_F(ShimTest, AFaultyConfigurationIsSaidAtOnce) {
   EXPECT_EQ(RunAsConfigured(), 1);
 
   EXPECT_THAT(Read("shim.log"), HasSubstr("shim configuration: assignment: missing"));
+}
+
+TEST_F(ShimTest, AStandbyIsToldNothingUntilItIsTakenAndIsTheRanksThen) {
+  RunStandby();
+  Agent agent = Connect();
+  pid_t trainer = static_cast<pid_t>(agent.Await<Started>()->pid);
+  ASSERT_TRUE(agent.Await<Waiting>().has_value());
+  WriteRank();
+  std::string ranks = std::filesystem::path(directory_).parent_path().string() + "/j-1-a1-g2-r3";
+  std::filesystem::rename(directory_, ranks);
+  directory_ = ranks;
+
+  agent.Send(Take{});
+
+  EXPECT_EQ(agent.Await<Started>()->pid, trainer);
+  EXPECT_EQ(agent.Await<Ready>()->step, 30) << "ten times the rank";
+  EXPECT_THAT(ReadFile(absl::StrCat("/proc/", ShimPid(), "/cmdline")).value(),
+              HasSubstr("--dir=" + std::filesystem::canonical(ranks).string()));
+  {
+    Agent second = Connect();
+    std::vector<Message> kept = second.AwaitCatchUp();
+    EXPECT_EQ(Only<Ready>(kept).size(), 1u);
+    EXPECT_THAT(Only<Waiting>(kept), testing::IsEmpty());
+    second.Send(Take{});  // an agent that does not know says it again
+    second.Send(Yield{});
+    EXPECT_EQ(second.Await<Exited>()->exit_code, 10);
+  }
+  EXPECT_EQ(AwaitExitFile().exit_code, 10);
+}
+
+TEST_F(ShimTest, AStandbyThatWasNeverTakenEndsWithItsTrainerAndLeavesNoRecord) {
+  RunStandby();
+  {
+    Agent agent = Connect();
+    pid_t trainer = static_cast<pid_t>(agent.Await<Started>()->pid);
+    ::kill(trainer, SIGKILL);
+    EXPECT_EQ(agent.Await<Exited>()->signal, SIGKILL);
+  }
+
+  AwaitShimEnd();
+  EXPECT_FALSE(std::filesystem::exists(directory_ + "/exit.json"));
+}
+
+TEST_F(ShimTest, AStandbyThatEndedJustBeforeItIsTakenIsARankThatEnded) {
+  RunStandby();
+  Agent agent = Connect();
+  ::kill(static_cast<pid_t>(agent.Await<Started>()->pid), SIGKILL);
+  ASSERT_TRUE(agent.Await<Exited>().has_value());
+  WriteRank();
+
+  agent.Send(Take{});
+
+  EXPECT_EQ(agent.Await<Exited>()->signal, SIGKILL);
+  EXPECT_THAT(Read("exit.json"), HasSubstr("\"signal\":9"));
+}
+
+TEST_F(ShimTest, AStandbyThatCannotReadItsRankIsAStartThatFailed) {
+  RunStandby();
+  Agent agent = Connect();
+  ASSERT_TRUE(agent.Await<Waiting>().has_value());
+  ASSERT_TRUE(WriteFileAtomically(directory_ + "/shim.json", "{").ok());
+
+  agent.Send(Take{});
+
+  std::optional<Exited> exited = agent.Await<Exited>();
+  ASSERT_TRUE(exited.has_value());
+  EXPECT_TRUE(exited->start_failed);
+  EXPECT_FALSE(exited->stopped_by_agent);
+  EXPECT_THAT(exited->error, HasSubstr("shim configuration is not JSON"));
+}
+
+TEST_F(ShimTest, AStandbyWithoutAnAgentEnds) {
+  config_.orphan_timeout_seconds = 0.05;
+  RunStandby();
+
+  AwaitShimEnd();
+  auto started = std::get<Started>(DecodeLine(absl::StripSuffix(Read("started.json"), "\n"))->message);
+  EXPECT_TRUE(AwaitEnd(static_cast<pid_t>(started.pid)));
+}
+
+TEST_F(ShimTest, TakeSaidToARanksShimChangesNothing) {
+  ASSERT_EQ(Run({"talk"}), 0);
+  Agent agent = Connect();
+  ASSERT_TRUE(agent.Await<CaughtUp>().has_value());
+
+  agent.Send(Take{});
+  agent.Send(Update{.settings_json = "progress 7"});
+
+  std::optional<Message> next = agent.AwaitAny();
+  while (next.has_value() && std::holds_alternative<Ready>(*next)) next = agent.AwaitAny();
+  ASSERT_TRUE(next.has_value());
+  ASSERT_TRUE(std::holds_alternative<Progress>(*next)) << MessageName(*next);
+  EXPECT_EQ(std::get<Progress>(*next).step, 7);
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 //                          "last words": the longest fatal "user" that fits in a line
 //                   stop -> fatal "user", exit 65      yield -> exit 10
 //                 and repeats every reply it gets as update_result
+//   standby       says waiting, and talks once the shim has spoken
 #include <poll.h>
 #include <signal.h>
 #include <unistd.h>
@@ -81,8 +82,13 @@ int Handle(LineLink& link, const Message& message) {
   return -1;
 }
 
-int Talk() {
+int Talk(bool waits_first) {
   LineLink link = Link();
+  if (waits_first) {
+    (void)link.Send(Waiting{});
+    pollfd fd = {link.fd(), POLLIN, 0};
+    ::poll(&fd, 1, -1);
+  }
   (void)link.Send(Hello{.role = "trainer"});
   while (true) {
     pollfd fd = {link.fd(), POLLIN, 0};
@@ -139,7 +145,7 @@ int Main(const std::vector<std::string>& arguments) {
   if (mode == "flood") return Flood(number);
   if (mode == "leave-child") return LeaveChild();
   if (mode == "leave-floods") return LeaveFloods();
-  if (mode == "talk") return Talk();
+  if (mode == "talk" || mode == "standby") return Talk(/*waits_first=*/mode == "standby");
   if (mode == "stubborn") {
     ::signal(SIGTERM, SIG_IGN);
     LineLink link = Link();

@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -35,10 +36,13 @@ void Serve(ShimEnd& shim) {
         break;
       case contract::StoreOperation::kSet:
         values[request->key] = request->value;
-        for (const auto& waiter : waiting) {
-          shim.Say(contract::StoreReply{.request_id = waiter.request_id, .found = true});
+        for (const auto& waiter : std::exchange(waiting, {})) {
+          if (waiter.key != request->key) {
+            waiting.push_back(waiter);
+            continue;
+          }
+          shim.Say(contract::StoreReply{.request_id = waiter.request_id, .found = true, .value = values[waiter.key]});
         }
-        waiting.clear();
         break;
       case contract::StoreOperation::kAdd:
         reply.number = (it == values.end() ? 0 : std::stoll(it->second)) + request->amount;

@@ -21,10 +21,11 @@ namespace llmctl::agent {
 struct PersistFences {};
 struct PersistOutbox {};
 
-// Starts a shim with its trainer. ShimConnected or RankExited follows.
+// Starts a shim with its trainer, or makes the standby the rank's. ShimConnected or RankExited follows.
 struct SpawnShim {
   GenerationId generation;
   int rank = 0;
+  int64_t standby = 0;  // 0: none; one that has just ended is as good as none
   contract::Assignment assignment;
   JobStart start;
 };
@@ -37,6 +38,14 @@ struct SendToShim {
 struct RetireShim {
   GenerationId generation;
   int rank = 0;
+};
+
+// A shim with a trainer that waits for a job. StandbyConnected or StandbyEnded follows.
+struct StartStandby {
+  int64_t number = 0;
+};
+struct EndStandby {
+  int64_t number = 0;
 };
 
 // All shims of an earlier life have said how they are: dial, and keep dialling.
@@ -61,7 +70,8 @@ struct ArmTimer {
   absl::Duration delay;
 };
 
-using Command = std::variant<PersistFences, PersistOutbox, SpawnShim, SendToShim, RetireShim, DialCoordinator,
-                             SendToCoordinator, RunProbe, RemoveProbe, ArmTimer>;
+using Command = std::variant<PersistFences, PersistOutbox, SpawnShim, SendToShim, RetireShim,
+                             StartStandby, EndStandby, DialCoordinator, SendToCoordinator, RunProbe, RemoveProbe,
+                             ArmTimer>;
 
 }  // namespace llmctl::agent

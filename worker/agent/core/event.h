@@ -53,6 +53,23 @@ struct RankExited {
   ExitRecord exit;
 };
 
+// ---- standbys ----------------------------------------------------------------------------------------------
+// Its shim is there: it can be taken, though its program may still be loading. One that was not asked for in this life
+// of the agent is an earlier one's.
+struct StandbyConnected {
+  int64_t number = 0;
+};
+// Its program is loaded.
+struct StandbyReady {
+  int64_t number = 0;
+  int64_t memory_bytes = 0;  // that it holds for itself
+};
+// Not by being taken.
+struct StandbyEnded {
+  int64_t number = 0;
+  std::string why;
+};
+
 // ---- the link ----------------------------------------------------------------------------------------------
 // A stream is open; the coordinator expects our Hello.
 struct CoordinatorConnected {};
@@ -119,8 +136,8 @@ struct TimerFired {
 };
 
 using Event = std::variant<ShimFound, AgentStarted, ShimConnected, ShimDisconnected, ShimMessage, RankExited,
-                           CoordinatorConnected, CoordinatorWelcomed, CoordinatorDisconnected, HeartbeatAnswered,
-                           ProbeOrdered, ProbeFinished, StartOrdered, StopOrdered, CheckpointOrdered, StoreAnswered,
-                           CommitAnswered, TimerFired>;
+                           StandbyConnected, StandbyReady, StandbyEnded, CoordinatorConnected, CoordinatorWelcomed,
+                           CoordinatorDisconnected, HeartbeatAnswered, ProbeOrdered, ProbeFinished, StartOrdered,
+                           StopOrdered, CheckpointOrdered, StoreAnswered, CommitAnswered, TimerFired>;
 
 }  // namespace llmctl::agent

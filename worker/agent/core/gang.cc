@@ -116,6 +116,7 @@ void StartGang(State& state, const StartOrdered& order, Commands& out) {
     if (!added) continue;
     out.push_back(SpawnShim{.generation = order.generation,
                             .rank = wanted.rank,
+                            .standby = TakeStandby(state, order.start),
                             .assignment = {.generation = order.generation,
                                            .rank = wanted.rank,
                                            .world_size = order.world_size,
@@ -124,6 +125,7 @@ void StartGang(State& state, const StartOrdered& order, Commands& out) {
                             .start = order.start});
   }
   TellGang(state, order.generation, out);
+  KeepStandbys(state, out);
 }
 
 void StopGang(State& state, const StopOrdered& order, Commands& out) {

@@ -33,6 +33,9 @@ std::vector<std::string> FindViolations(const State& state) {
       if (!free) found.push_back(absl::StrCat("device ", rank.device, ": ", user->second, " and ", rank_name));
     }
   }
+  if (static_cast<int>(state.standbys.size()) > state.standbys_wanted) {
+    found.push_back(absl::StrCat(state.standbys.size(), " standbys, wanted are ", state.standbys_wanted));
+  }
   for (const auto& [key, commit] : state.outbox) {
     if (key.second != commit.request_id) found.push_back(absl::StrCat("outbox key of step ", commit.step));
   }

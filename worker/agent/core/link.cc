@@ -89,7 +89,9 @@ void EndLink(State& state, Commands& out) {
 }
 
 void SendHeartbeat(State& state, Commands& out) {
-  out.push_back(SendToCoordinator{Heartbeat{.sequence = state.next_heartbeat++}});
+  Heartbeat heartbeat = DescribeStandbys(state);
+  heartbeat.sequence = state.next_heartbeat++;
+  out.push_back(SendToCoordinator{heartbeat});
   Arm(state, {.purpose = Timer::Purpose::kHeartbeat}, state.heartbeat_interval, out);
 }
 

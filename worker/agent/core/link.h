@@ -46,6 +46,8 @@ struct Hello {
 };
 struct Heartbeat {
   int64_t sequence = 0;
+  int standbys_ready = 0;
+  int64_t standby_memory_bytes = 0;
 };
 struct ProbeResult {
   GenerationId generation;

@@ -58,8 +58,19 @@ struct WrittenProbe {
   int64_t expiry = 0;  // its timer
 };
 
+// A trainer that waits for a job. No process of a generation: it has no device, no fence and no record.
+struct Standby {
+  enum class Phase {
+    kStarting,  // its shim is not there yet
+    kLoading,
+    kReady,
+  };
+  Phase phase = Phase::kStarting;
+  int64_t memory_bytes = 0;
+};
+
 struct Timer {
-  enum class Purpose { kHeartbeat, kOrphan, kYieldDeadline, kCatchUp, kProbeExpiry };
+  enum class Purpose { kHeartbeat, kOrphan, kYieldDeadline, kCatchUp, kProbeExpiry, kStandby };
   Purpose purpose;
   GenerationId generation;
   int64_t link = 0;  // value of State::links when it was armed
@@ -74,10 +85,15 @@ struct State {
 
   // ---- given at the start ----
   std::set<int> devices;
+  int standbys_wanted = 0;
 
   // ---- volatile ----
   std::map<GenerationId, Gang> gangs;
   std::map<GenerationId, WrittenProbe> written_probes;
+  std::map<int64_t, Standby> standbys;
+  int64_t next_standby = 1;
+  bool standby_due = false;   // a timer is armed that starts the next one
+  int standby_failures = 0;   // in a row
   bool dialled = false;
   bool welcomed = false;
   int64_t links = 0;  // counts changes of `welcomed`, so that timers of an earlier link are known as such

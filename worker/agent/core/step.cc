@@ -17,6 +17,7 @@ void Start(State& state, Commands& out) {
   Arm(state, {.purpose = Timer::Purpose::kCatchUp}, kCatchUpTimeout, out);
   EndLink(state, out);
   DialWhenCaughtUp(state, out);
+  KeepStandbys(state, out);
 }
 
 void Probe(State& state, const ProbeOrdered& order, Commands& out) {
@@ -61,6 +62,7 @@ void FireTimer(State& state, const TimerFired& event, Commands& out) {
     case Timer::Purpose::kYieldDeadline: return EndYield(state, timer.generation, out);
     case Timer::Purpose::kCatchUp: return GiveUpCatchingUp(state, out);
     case Timer::Purpose::kProbeExpiry: return ExpireProbe(state, event.timer, timer.generation, out);
+    case Timer::Purpose::kStandby: return StartDueStandby(state, out);
   }
 }
 
@@ -75,6 +77,9 @@ std::vector<Command> Step(State& state, const Event& event, Instant /*now*/) {
                  [&](const ShimDisconnected& e) { LoseShimLink(state, e); },
                  [&](const ShimMessage& e) { HandleShimMessage(state, e, out); },
                  [&](const RankExited& e) { EndRank(state, e, out); },
+                 [&](const StandbyConnected& e) { AdmitStandby(state, e, out); },
+                 [&](const StandbyReady& e) { MarkStandbyReady(state, e, out); },
+                 [&](const StandbyEnded& e) { LoseStandby(state, e, out); },
                  [&](const CoordinatorConnected&) { SendHello(state, out); },
                  [&](const CoordinatorWelcomed& e) { BeginLink(state, e, out); },
                  [&](const CoordinatorDisconnected&) {

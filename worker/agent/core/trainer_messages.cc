@@ -92,6 +92,8 @@ void HandleShimMessage(State& state, const ShimMessage& event, Commands& out) {
                  // The shell has read the greeting and turned exits into RankExited.
                  [](const contract::Hello&) {},
                  [](const contract::Exited&) {},
+                 // The last word of a standby before it was taken.
+                 [](const contract::Waiting&) {},
                  // Only we send these.
                  [](const contract::Assignment&) {},
                  [](const contract::StoreReply&) {},
@@ -102,6 +104,7 @@ void HandleShimMessage(State& state, const ShimMessage& event, Commands& out) {
                  [](const contract::Stop&) {},
                  [](const contract::Kill&) {},
                  [](const contract::Release&) {},
+                 [](const contract::Take&) {},
              },
              event.message);
 }

@@ -40,6 +40,17 @@ void LoseShimLink(State& state, const ShimDisconnected& event);
 void EndRank(State& state, const RankExited& event, Commands& out);
 Rank* FindRank(State& state, const GenerationId& id, int rank);
 
+// ---- standby.cc: trainers that wait for a job -------------------------------------------------------------------
+// Sees to it that missing ones are started, when the host has nothing more urgent to do.
+void KeepStandbys(State& state, Commands& out);
+void StartDueStandby(State& state, Commands& out);
+void AdmitStandby(State& state, const StandbyConnected& event, Commands& out);
+void MarkStandbyReady(State& state, const StandbyReady& event, Commands& out);
+void LoseStandby(State& state, const StandbyEnded& event, Commands& out);
+// The one that is to become a rank of this start; 0: none, or none that could.
+int64_t TakeStandby(State& state, const JobStart& start);
+Heartbeat DescribeStandbys(const State& state);
+
 // ---- trainer_messages.cc: requests of trainers and their answers ------------------------------------------------
 void HandleShimMessage(State& state, const ShimMessage& event, Commands& out);
 void PassStoreReply(State& state, const StoreAnswered& event, Commands& out);

@@ -1,27 +1,17 @@
 #include "worker/agent/host/shim_set.h"
 
-#include <fcntl.h>
 #include <signal.h>
-#include <spawn.h>
-#include <sys/file.h>
-#include <sys/socket.h>
-#include <sys/syscall.h>
-#include <sys/un.h>
-#include <sys/wait.h>
-#include <unistd.h>
+#include <stdio.h>
 
 #include <algorithm>
 #include <cctype>
 #include <cerrno>
-#include <cstring>
 #include <filesystem>
 #include <system_error>
 #include <variant>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "absl/strings/strip.h"
 
 #include "common/base/file.h"
 #include "common/base/status.h"
@@ -34,44 +24,11 @@ namespace {
 constexpr int64_t kLogTailBytes = 64 << 10;
 constexpr absl::Duration kRetry = absl::Milliseconds(500);
 
-UniqueFd OpenProcess(pid_t pid) { return UniqueFd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0))); }
-
-bool HasEnded(const UniqueFd& process) {
-  pollfd one = {process.get(), POLLIN, 0};
-  return ::poll(&one, 1, 0) > 0;
-}
-
-// The message of a record file, if it is there and whole.
-template <typename T>
-std::optional<T> ReadRecord(const std::string& path) {
-  absl::StatusOr<std::string> text = ReadFile(path);
-  if (!text.ok()) return std::nullopt;
-  absl::StatusOr<contract::Envelope> envelope = contract::DecodeLine(absl::StripSuffix(*text, "\n"));
-  if (!envelope.ok()) return std::nullopt;
-  const T* message = std::get_if<T>(&envelope->message);
-  return message == nullptr ? std::nullopt : std::optional<T>(*message);
-}
-
-// Field 22 of /proc/<pid>/stat; 0 if there is no such process.
-int64_t StartTicks(int64_t pid) {
-  absl::StatusOr<std::string> stat = ReadFile(absl::StrCat("/proc/", pid, "/stat"));
-  size_t after_name = stat.ok() ? stat->rfind(") ") : std::string::npos;
-  if (after_name == std::string::npos) return 0;
-  std::vector<std::string> fields = absl::StrSplit(stat->substr(after_name + 2), ' ');
-  int64_t ticks = 0;
-  return fields.size() > 19 && absl::SimpleAtoi(fields[19], &ticks) ? ticks : 0;
-}
-
-// Holds the lock of a directory whose shim is gone, so that none can start while we decide.
-UniqueFd LockDeadShim(const std::string& directory) {
-  UniqueFd lock(::open((directory + "/" + contract::kShimLockFile).c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
-  if (lock.valid() && ::flock(lock.get(), LOCK_EX | LOCK_NB) == 0) return lock;
-  return UniqueFd();
-}
-
-std::string LastLine(const std::string& path) {
-  std::vector<std::string> lines = absl::StrSplit(ReadFile(path).value_or(""), '\n', absl::SkipWhitespace());
-  return lines.empty() ? "" : CleanUtf8(lines.back());
+// It was to be a rank's and cannot.
+void Discard(StandbySet::Taken& standby) {
+  (void)standby.link->Send(contract::Kill{});
+  std::error_code error;
+  std::filesystem::remove_all(standby.directory, error);
 }
 
 ExitRecord ToRecord(const contract::Exited& exited, const std::string& directory) {
@@ -132,82 +89,90 @@ void ShimSet::FindAll(absl::Duration now) {
   }
 }
 
-void ShimSet::Spawn(const SpawnShim& command) {
+void ShimSet::Spawn(const SpawnShim& command, std::optional<StandbySet::Taken> standby) {
   Key key = {command.generation, command.rank};
   absl::StatusOr<std::string> name = ShimDirectoryName(command.generation, command.rank);
-  if (!name.ok()) return FailStart(key, "", name.status());
+  if (!name.ok()) {
+    if (standby.has_value()) Discard(*standby);
+    return FailStart(key, "", name.status());
+  }
   std::string directory = absl::StrCat(options_.shims, "/", *name);
-  absl::Status status = Prepare(command, directory);
   Shim& shim = shims_[key];
   shim.directory = directory;
-  if (status.ok()) status = Launch(shim);
-  if (!status.ok()) FailStart(key, directory, status);
+  absl::Status status = CheckPaths(command);
+  if (status.ok()) status = standby.has_value() ? HandOver(command, *standby, shim) : Launch(command, shim);
+  if (status.ok()) {
+    if (standby.has_value()) sink_(ShimConnected{key.first, key.second});
+    return;
+  }
+  if (standby.has_value()) Discard(*standby);
+  FailStart(key, directory, status);
 }
 
-absl::Status ShimSet::Prepare(const SpawnShim& command, const std::string& directory) const {
+absl::Status ShimSet::CheckPaths(const SpawnShim& command) const {
   for (const std::string& path : command.start.paths) LLM_RETURN_IF_ERROR(options_.roots.Check(path));
+  return absl::OkStatus();
+}
+
+absl::Status ShimSet::Launch(const SpawnShim& command, Shim& shim) const {
+  LLM_RETURN_IF_ERROR(MakeDirectories(shim.directory));
+  LLM_RETURN_IF_ERROR(Prepare(command, shim.directory, shim.directory));
+  LLM_ASSIGN_OR_RETURN(StartingShim starting, LaunchShim(options_.shim_program, shim.directory));
+  shim.starter = starting.pid;
+  shim.process = std::move(starting.process);
+  return absl::OkStatus();
+}
+
+absl::Status ShimSet::HandOver(const SpawnShim& command, StandbySet::Taken& standby, Shim& shim) const {
+  // Complete before it has the rank's name: whoever finds it there finds all that the shim needs.
+  LLM_RETURN_IF_ERROR(Prepare(command, standby.directory, shim.directory));
+  if (::rename(standby.directory.c_str(), shim.directory.c_str()) != 0) {
+    return ErrnoStatus(errno, absl::StrCat("rename ", standby.directory, " to ", shim.directory));
+  }
+  shim.link = std::move(standby.link);
+  (void)shim.link->Send(contract::Take{});  // a broken link shows when it is read
+  return absl::OkStatus();
+}
+
+absl::Status ShimSet::Prepare(const SpawnShim& command, const std::string& directory,
+                              const std::string& final_directory) const {
   std::map<std::string, std::string> environment;
   for (const std::string& entry : options_.environment) {
     std::pair<std::string, std::string> parts = absl::StrSplit(entry, absl::MaxSplits('=', 1));
     environment.insert(parts);
   }
   for (const auto& [name, value] : command.start.env) environment[name] = value;
-  std::string trainer_config = absl::StrCat(directory, "/", contract::kTrainerConfigFile);
   contract::ShimConfig config = {
       .assignment = command.assignment,
-      .argv = {options_.trainer_program, "train", "--config=" + trainer_config},
+      .argv = {options_.trainer_program, "train",
+               absl::StrCat("--config=", final_directory, "/", contract::kTrainerConfigFile)},
       .orphan_timeout_seconds = absl::ToDoubleSeconds(command.start.orphan_timeout),
       .log_bytes_max = options_.log_bytes_max};
   for (const auto& [name, value] : environment) config.environment.push_back(absl::StrCat(name, "=", value));
-  LLM_RETURN_IF_ERROR(MakeDirectories(directory));
-  LLM_RETURN_IF_ERROR(WriteFileAtomically(trainer_config, command.start.trainer_config));
-  return WriteFileAtomically(absl::StrCat(directory, "/", contract::kShimConfigFile),
-                             contract::EncodeShimConfig(config));
-}
-
-absl::Status ShimSet::Launch(Shim& shim) const {
-  std::string flag = "--dir=" + shim.directory;
-  std::string log = absl::StrCat(shim.directory, "/", contract::kShimLogFile);
-  std::string program = options_.shim_program;
-  char* argv[] = {program.data(), flag.data(), nullptr};
-  char* environment[] = {nullptr};
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
-  posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0);
-  posix_spawn_file_actions_addopen(&actions, 2, log.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
-  posix_spawnattr_t attributes;
-  posix_spawnattr_init(&attributes);
-  // Ours are blocked for signalfd; a shim begins with none blocked.
-  sigset_t none;
-  sigemptyset(&none);
-  posix_spawnattr_setsigmask(&attributes, &none);
-  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
-  int error = ::posix_spawn(&shim.starter, program.c_str(), &actions, &attributes, argv, environment);
-  posix_spawn_file_actions_destroy(&actions);
-  posix_spawnattr_destroy(&attributes);
-  if (error != 0) {
-    shim.starter = 0;
-    return ErrnoStatus(error, absl::StrCat("start ", program));
-  }
-  shim.process = OpenProcess(shim.starter);
-  return absl::OkStatus();
+  // Not forced to the disk: after a loss of power there is no process that they would be of.
+  LLM_RETURN_IF_ERROR(ReplaceFile(absl::StrCat(directory, "/", contract::kTrainerConfigFile),
+                                  command.start.trainer_config));
+  return ReplaceFile(absl::StrCat(directory, "/", contract::kShimConfigFile), contract::EncodeShimConfig(config));
 }
 
 void ShimSet::EndStart(const Key& key, Shim& shim, absl::Duration now) {
-  int status = 0;
-  ::waitpid(shim.starter, &status, 0);
+  absl::Status started = EndLaunch(shim.starter, shim.directory);
   shim.starter = 0;
   shim.process.Reset();
-  if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return Reach(key, shim, now);
-  std::string why = LastLine(absl::StrCat(shim.directory, "/", contract::kShimLogFile));
-  FailStart(key, shim.directory, absl::InternalError(why.empty() ? "llm-shim failed without a word" : why));
+  if (started.ok()) return Reach(key, shim, now);
+  FailStart(key, shim.directory, started);
 }
 
 void ShimSet::Reach(const Key& key, Shim& shim, absl::Duration now) {
   shim.retry_at.reset();
   shim.link.reset();
-  if (Connect(shim).ok()) return sink_(ShimConnected{key.first, key.second});
+  absl::StatusOr<std::unique_ptr<contract::LineLink>> link = ConnectToShim(shim.directory);
+  if (link.ok()) {
+    shim.link = *std::move(link);
+    // In case it is a standby whose agent ended before it could say so.
+    (void)shim.link->Send(contract::Take{});
+    return sink_(ShimConnected{key.first, key.second});
+  }
   if (auto record = ReadRecord<contract::Exited>(shim.directory + "/" + contract::kExitFile)) {
     return Exit(key, shim, *record);
   }
@@ -222,22 +187,6 @@ void ShimSet::Reach(const Key& key, Shim& shim, absl::Duration now) {
     return Exit(key, shim, *record);
   }
   BuryAbandoned(key, shim);
-}
-
-absl::Status ShimSet::Connect(Shim& shim) const {
-  UniqueFd folder(::open(shim.directory.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
-  if (!folder.valid()) return ErrnoStatus(errno, absl::StrCat("open ", shim.directory));
-  UniqueFd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (!socket.valid()) return ErrnoStatus(errno, "create a socket");
-  sockaddr_un address = {.sun_family = AF_UNIX};
-  // Short whatever the state directory is called: an address holds 107 bytes.
-  std::string path = absl::StrCat("/proc/self/fd/", folder.get(), "/", contract::kShimSocketFile);
-  std::strncpy(address.sun_path, path.c_str(), sizeof address.sun_path - 1);
-  if (::connect(socket.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) != 0) {
-    return ErrnoStatus(errno, absl::StrCat("connect to ", shim.directory, "/", contract::kShimSocketFile));
-  }
-  shim.link = std::make_unique<contract::LineLink>(std::move(socket));
-  return shim.link->Send(contract::Hello{.role = "agent"});
 }
 
 void ShimSet::Send(const SendToShim& command) {
@@ -264,14 +213,9 @@ void ShimSet::ReadLink(const Key& key, Shim& shim, absl::Duration now) {
 }
 
 void ShimSet::BuryAbandoned(const Key& key, Shim& shim) {
-  auto started = ReadRecord<contract::Started>(shim.directory + "/" + contract::kStartedFile);
-  if (started.has_value() && started->pid > 0 && StartTicks(started->pid) == started->start_ticks) {
-    // The kernel kills the trainer with its shim; what the trainer had started is left to us.
-    shim.process = OpenProcess(static_cast<pid_t>(started->pid));
-    ::kill(static_cast<pid_t>(-started->pid), SIGKILL);
-    if (shim.process.valid()) return;  // Handle() goes on when it has ended
-  }
-  FinishBurial(key, shim);
+  shim.process = KillAbandonedTrainer(shim.directory);
+  // Otherwise Handle() goes on when it has ended.
+  if (!shim.process.valid()) FinishBurial(key, shim);
 }
 
 void ShimSet::FinishBurial(const Key& key, Shim& shim) {

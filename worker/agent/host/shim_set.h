@@ -3,7 +3,7 @@
 // One directory per rank below <state-dir>/shims. What happens to a shim comes out as events of the supervisor
 // (worker/agent/core/event.h); every rank's story ends in exactly one RankExited per life of the agent:
 //
-//   Spawn -> starting -> connected -> RankExited (the shim's own record)
+//   Spawn -> starting -> connected -> RankExited (the shim's own record); with a standby, connected at once
 //   Find  ------------^     |
 //                           +-> lost: the shim lives and is connected again, or has left a record, or was killed:
 //                               then its trainer's processes are killed and a record is made in its place
@@ -32,6 +32,8 @@
 #include "worker/agent/core/command.h"
 #include "worker/agent/core/event.h"
 #include "worker/agent/host/allowed_roots.h"
+#include "worker/agent/host/shim_process.h"
+#include "worker/agent/host/standby_set.h"
 #include "worker/contract/line_link.h"
 
 namespace llmctl::agent {
@@ -53,7 +55,8 @@ class ShimSet {
   // Emits ShimFound for each rank left by an earlier agent, and connects.
   void FindAll(absl::Duration now);
 
-  void Spawn(const SpawnShim& command);
+  // In a process of its own, or as the standby that is handed over.
+  void Spawn(const SpawnShim& command, std::optional<StandbySet::Taken> standby = std::nullopt);
   // A rank without a connection misses it: the supervisor or the shim repeats what matters.
   void Send(const SendToShim& command);
   void Retire(const RetireShim& command);
@@ -79,12 +82,15 @@ class ShimSet {
     bool exited = false;
   };
 
-  absl::Status Prepare(const SpawnShim& command, const std::string& directory) const;
-  absl::Status Launch(Shim& shim) const;
+  absl::Status CheckPaths(const SpawnShim& command) const;
+  // Writes the configurations into `directory`, which will have the name `final_directory`.
+  absl::Status Prepare(const SpawnShim& command, const std::string& directory,
+                       const std::string& final_directory) const;
+  absl::Status Launch(const SpawnShim& command, Shim& shim) const;
+  absl::Status HandOver(const SpawnShim& command, StandbySet::Taken& standby, Shim& shim) const;
   void EndStart(const Key& key, Shim& shim, absl::Duration now);
   // Connects, or finds out why that is not possible.
   void Reach(const Key& key, Shim& shim, absl::Duration now);
-  absl::Status Connect(Shim& shim) const;
   void ReadLink(const Key& key, Shim& shim, absl::Duration now);
   void BuryAbandoned(const Key& key, Shim& shim);
   void FinishBurial(const Key& key, Shim& shim);

@@ -36,7 +36,9 @@ absl::Status Damaged(const std::string& path, absl::string_view line, absl::stri
 
 absl::StatusOr<StateDir> StateDir::Open(const std::string& path) {
   std::string absolute = path;
-  for (const char* folder : {"", "/shims", "/ended"}) LLM_RETURN_IF_ERROR(MakeDirectories(absolute + folder));
+  for (const char* folder : {"", "/shims", "/standby", "/ended"}) {
+    LLM_RETURN_IF_ERROR(MakeDirectories(absolute + folder));
+  }
   // Configurations may hold what users put into env.
   if (::chmod(absolute.c_str(), 0700) != 0) return ErrnoStatus(errno, absl::StrCat("restrict ", absolute));
   std::string lock_path = absolute + "/lock";

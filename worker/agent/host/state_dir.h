@@ -5,6 +5,7 @@
 //   fences        per line: job, highest generation started or stopped
 //   outbox        per line: job, attempt, generation, the `checkpoint_commit` line (contract) with its wire id
 //   shims/        a directory per rank that may have a process (worker/contract/shim_config.h)
+//   standby/      a directory per trainer that waits for a job
 //   ended/        the same, kept only for their logs
 //
 // Not thread-safe.
@@ -28,6 +29,7 @@ class StateDir {
 
   const std::string& path() const { return path_; }
   std::string shims() const { return path_ + "/shims"; }
+  std::string standbys() const { return path_ + "/standby"; }
   std::string ended() const { return path_ + "/ended"; }
 
   // One more than last time, durable before it returns.

@@ -62,6 +62,12 @@ void Fill(const Hello& hello, const HostIdentity& identity, v1::Hello* out) {
   }
 }
 
+void Fill(const Heartbeat& heartbeat, v1::Heartbeat* out) {
+  out->set_sequence(heartbeat.sequence);
+  out->set_standbys_ready(heartbeat.standbys_ready);
+  out->set_standby_memory_bytes(heartbeat.standby_memory_bytes);
+}
+
 void Fill(const RankUpdate& update, v1::RankUpdate* out) {
   Fill(update.generation, out->mutable_generation());
   out->set_rank(update.rank);
@@ -152,7 +158,7 @@ v1::AgentMessage ToProto(const AgentMessage& message, const HostIdentity& identi
   v1::AgentMessage out;
   std::visit(Overloaded{
                  [&](const Hello& m) { Fill(m, identity, out.mutable_hello()); },
-                 [&](const Heartbeat& m) { out.mutable_heartbeat()->set_sequence(m.sequence); },
+                 [&](const Heartbeat& m) { Fill(m, out.mutable_heartbeat()); },
                  [&](const ProbeResult& m) { Fill(m, out.mutable_probe_result()); },
                  [&](const RankUpdate& m) { Fill(m, out.mutable_rank_update()); },
                  [&](const GangReleased& m) { Fill(m.generation, out.mutable_gang_released()->mutable_generation()); },

@@ -81,6 +81,7 @@ class Host {
     stored.fences = state.fences;
     stored.outbox = state.outbox;
     stored.devices = state.devices;
+    stored.standbys_wanted = state.standbys_wanted;
     state = std::move(stored);
     return *this;
   }
