@@ -200,6 +200,7 @@ CLI::App& AddNodeVerb(CLI::App& nodes, Parsed& parsed, const std::string& name, 
 void AddNodes(CLI::App& app, Parsed& parsed) {
   CLI::App& nodes = AddVerb(app, "nodes", "Show hosts and their devices, and what they may do",
                             "  llmctl nodes\n  llmctl nodes -o json\n  llmctl nodes get host-3\n"
+                            "  llmctl nodes strikes host-3\n"
                             "  llmctl nodes drain host-3 --deadline=10m --reason='new disks' --wait\n"
                             "  llmctl nodes uncordon host-3\n"
                             "\n"
@@ -213,6 +214,7 @@ void AddNodes(CLI::App& app, Parsed& parsed) {
   });
   AddVerb(nodes, "list", "List all hosts", "  llmctl nodes list\n  llmctl nodes list -o json\n").callback(list);
   AddNodeVerb(nodes, parsed, "get", GetNode, "Show all about a host");
+  AddNodeVerb(nodes, parsed, "strikes", NodeStrikes, "Show what speaks against a host, newest first");
   CLI::App& cordon =
       AddNodeVerb(nodes, parsed, "cordon", CordonNode, "No new ranks on a host; what runs there goes on");
   AddNodeVerb(nodes, parsed, "uncordon", UncordonNode, "Let a host take ranks again, whatever kept it from it");

@@ -14,6 +14,7 @@
 #include "common/base/status.h"
 #include "common/observe/log.h"
 #include "common/observe/metrics_server.h"
+#include "coordinator/classify/failure_rules.h"
 #include "coordinator/rpc/server.h"
 #include "coordinator/runtime/runtime.h"
 #include "coordinator/store/sqlite/sqlite_store.h"
@@ -30,10 +31,12 @@ struct Flags {
   std::string lease = "10s";
   std::string start_grace = "60s";
   bool insecure_listen = false;
+  std::string failure_rules;
+  bool print_failure_rules = false;
 };
 
 void AddFlags(CLI::App& app, Flags& flags) {
-  app.add_option("--data-dir", flags.data_dir, "Where the store is kept; created if missing")->required();
+  app.add_option("--data-dir", flags.data_dir, "Where the store is kept; created if missing");
   app.add_option("--listen", flags.listen, "Address of the API, host:port; port 0 lets the system choose")
       ->capture_default_str();
   app.add_option("--address-file", flags.address_file, "Write the API's address here once it is served");
@@ -45,6 +48,9 @@ void AddFlags(CLI::App& app, Flags& flags) {
   app.add_option("--start-grace", flags.start_grace, "How long after a start known hosts count as alive")
       ->capture_default_str();
   app.add_flag("--insecure-listen", flags.insecure_listen, "Serve addresses other than loopback without any security");
+  app.add_option("--failure-rules", flags.failure_rules,
+                 "Rules (JSON) that tell failures, looked at before those compiled in; see --print-failure-rules");
+  app.add_flag("--print-failure-rules", flags.print_failure_rules, "Print the failure rules compiled in, and end");
   app.set_version_flag("--version", std::string("llm-coordinator " LLM_VERSION));
 }
 
@@ -57,6 +63,13 @@ absl::StatusOr<absl::Duration> ParseDurationFlag(const char* flag, const std::st
   return duration;
 }
 
+absl::StatusOr<std::shared_ptr<const llmctl::classify::FailureRules>> ReadFailureRules(const std::string& path) {
+  if (path.empty()) return llmctl::classify::FailureRules::Defaults();
+  absl::StatusOr<std::string> text = llmctl::ReadFile(path);
+  if (!text.ok()) return llmctl::Annotate(text.status(), "--failure-rules");
+  return llmctl::classify::FailureRules::Read(*text, path);
+}
+
 absl::StatusOr<llmctl::runtime::Runtime::Options> RuntimeOptions(const Flags& flags) {
   llmctl::runtime::Runtime::Options options;
   LLM_ASSIGN_OR_RETURN(options.heartbeat_interval, ParseDurationFlag("--heartbeat-interval", flags.heartbeat_interval));
@@ -67,6 +80,7 @@ absl::StatusOr<llmctl::runtime::Runtime::Options> RuntimeOptions(const Flags& fl
     return absl::InvalidArgumentError(absl::StrCat(
         "--lease=", flags.lease, ": expected at least twice --heartbeat-interval=", flags.heartbeat_interval));
   }
+  LLM_ASSIGN_OR_RETURN(options.failure_rules, ReadFailureRules(flags.failure_rules));
   options.version = LLM_VERSION;
   options.on_fatal = [](const absl::Status& status) {
     llmctl::Log(llmctl::LogLevel::kError, "coordinator-ends", {{"reason", status.ToString()}});
@@ -81,6 +95,7 @@ absl::Status WriteAddress(const std::string& file, const std::string& address) {
 }
 
 absl::Status Serve(const Flags& flags, const sigset_t& stop_signals) {
+  if (flags.data_dir.empty()) return absl::InvalidArgumentError("--data-dir is required: where the store is kept");
   LLM_ASSIGN_OR_RETURN(llmctl::runtime::Runtime::Options options, RuntimeOptions(flags));
   LLM_RETURN_IF_ERROR(llmctl::MakeDirectories(flags.data_dir));
   LLM_ASSIGN_OR_RETURN(std::unique_ptr<llmctl::store::Store> store,
@@ -123,6 +138,10 @@ int main(int argc, char** argv) {
   Flags flags;
   AddFlags(app, flags);
   CLI11_PARSE(app, argc, argv);
+  if (flags.print_failure_rules) {
+    std::cout << llmctl::classify::DefaultRulesText() << "\n";
+    return 0;
+  }
 
   // Blocked before any thread starts, so that sigwait() is the only one to see them.
   sigset_t stop_signals;

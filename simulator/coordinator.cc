@@ -136,6 +136,9 @@ void Coordinator::Post(const core::Event& event) {
   sim_.Trace(absl::StrCat("event ", Describe(event)));
   std::vector<core::Command> commands = core::Step(core_->state, event, sim_.now());
   for (const std::string& broken : core::FindViolations(core_->state)) sim_.Violation(broken);
+  for (const auto& [id, node] : core_->state.nodes) {
+    if (node.standing.trust == NodeTrust::kBurnIn) sim_.Reached("step with a node in burn-in");
+  }
   for (const core::Command& command : commands) {
     // The new lease begins with the step: the one it takes the place of might run out before it is durable.
     const auto* admit = std::get_if<core::AdmitWorker>(&command);
@@ -247,6 +250,7 @@ void Coordinator::CarryOut(const core::Command& command) {
                    CheckFenced(c.generation);
                    SendOrder(c.node, ToOrder(c));
                  },
+                 [&](const core::RunPreflight& c) { SendOrder(c.node, ToOrder(c)); },
                  [&](const core::StartRanks& c) {
                    CheckFenced(c.generation);
                    SendOrder(c.node, ToOrder(c));

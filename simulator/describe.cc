@@ -34,6 +34,10 @@ std::string Describe(const core::Event& event) {
             return text;
           },
           [](const core::WorkerLost& e) { return absl::StrCat("WorkerLost ", e.node.value()); },
+          [](const core::PreflightFinished& e) {
+            const char* how = e.interrupted ? "interrupted" : e.report.passed ? "passed" : "failed";
+            return absl::StrCat("PreflightFinished ", e.node.value(), " ", e.number, " ", how);
+          },
           [](const core::ProbeAnswered& e) {
             return absl::StrCat("ProbeAnswered ", e.node.value(), " ", Name(e.generation), " ", e.ok ? "ok" : e.error);
           },

@@ -157,6 +157,16 @@ void Host::Execute(const agent::Command& command) {
             Later(sim_.Between(absl::Milliseconds(1), absl::Milliseconds(50)), [this, c] { Probe(c.probe); });
           },
           [&](const agent::RemoveProbe& c) { shared_.nonces.erase(c.checkpoint_directory + "/" + c.nonce); },
+          [&](const agent::RunPreflight&) {
+            Later(sim_.Between(absl::Seconds(1), absl::Seconds(20)), [this, number = ++preflight_] {
+              if (number == preflight_) EndPreflight(/*interrupted=*/false);
+            });
+          },
+          [&](const agent::CancelPreflight&) {
+            sim_.Reached("pre-flight cut short by a start");
+            ++preflight_;
+            Later(ShortDelay(sim_), [this] { EndPreflight(/*interrupted=*/true); });
+          },
           [&](const agent::ArmTimer& c) {
             Later(c.delay, [this, timer = c.timer] { Do(agent::TimerFired{timer}); });
           },
@@ -295,6 +305,12 @@ void Host::TrainerExited(const Key& key, agent::ExitRecord exit) {
   Later(absl::Milliseconds(6), [this, key, exit = std::move(exit)] {
     if (disk_.shims.contains(key)) Do(agent::RankExited{key.first, key.second, exit});
   });
+}
+
+// Sound machines: what the ledger does with a bad one is tested where the core is.
+void Host::EndPreflight(bool interrupted) {
+  sim_.Reached("pre-flight");
+  Do(agent::PreflightFinished{interrupted, contract::Preflight{.passed = !interrupted}});
 }
 
 void Host::Probe(const agent::ProbeOrdered& probe) {

@@ -86,6 +86,7 @@ class Host {
   void TrainerExited(const Key& key, agent::ExitRecord exit);
   void TellEverything(const Key& key);
   void Probe(const agent::ProbeOrdered& probe);
+  void EndPreflight(bool interrupted);
 
   Simulation& sim_;
   Network& network_;
@@ -100,6 +101,7 @@ class Host {
   int boot_ = 1;
   Disk disk_;
   bool agent_up_ = false;
+  int64_t preflight_ = 0;  // number of the one that runs; its process dies with the agent
   int64_t life_ = 0;  // of the agent process
   agent::State agent_;
   std::set<int64_t> standbys_;  // end with their agent

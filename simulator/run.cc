@@ -105,7 +105,8 @@ class World {
         sim_.Violation(absl::StrCat("generation ", checkpoint.generation, " of ", id.value(), " has committed ",
                                     checkpoint.path, ", which another wrote"));
       }
-      if (job.failure_class == FailureClass::kConfig && job.phase == JobPhase::kFailed &&
+      bool misconfigured = job.failure.failure_class == FailureClass::kUser && job.failure.outlook == Outlook::kNever;
+      if (misconfigured && job.phase == JobPhase::kFailed &&
           job.requirements.checkpoint_directory == kSharedDirectory) {
         sim_.Violation(absl::StrCat("job ", id.value(), " was given up as misconfigured: ", job.reason));
       }

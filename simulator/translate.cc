@@ -31,7 +31,8 @@ std::optional<RankExit> ToExit(const std::optional<agent::ExitRecord>& exit) {
                   .fatal_message = exit->fatal_message,
                   .stopped_by_agent = exit->stopped_by_agent,
                   .start_failed = exit->start_failed,
-                  .log_tail = exit->log_tail};
+                  .log_tail = exit->log_tail,
+                  .kernel_log = exit->kernel_log};
 }
 
 }  // namespace
@@ -39,6 +40,8 @@ std::optional<RankExit> ToExit(const std::optional<agent::ExitRecord>& exit) {
 agent::Event ToOrder(const core::ProbeHost& c) {
   return agent::ProbeOrdered{c.generation, c.checkpoint_directory, c.dataset, c.nonce, c.write};
 }
+
+agent::Event ToOrder(const core::RunPreflight& c) { return agent::PreflightOrdered{c.number}; }
 
 agent::Event ToOrder(const core::StartRanks& c) {
   agent::StartOrdered order;
@@ -85,6 +88,12 @@ std::optional<core::Event> ToEvent(const NodeId& node, const agent::AgentMessage
           [](const agent::StoreCall&) -> Result { return std::nullopt; },
           [&](const agent::ProbeResult& m) -> Result {
             return core::ProbeAnswered{node, m.generation, m.ok, m.error, m.dataset_digest, m.nonce};
+          },
+          [&](const agent::PreflightResult& m) -> Result {
+            core::PreflightFinished event{.node = node, .number = m.number, .interrupted = m.interrupted, .report = {}};
+            event.report.passed = m.found.passed;
+            event.report.failure = m.found.failure;
+            return event;
           },
           [&](const agent::RankUpdate& m) -> Result {
             return core::RankChanged{node, m.generation, m.rank, ToPhase(m.phase), m.pid, ToExit(m.exit)};

@@ -12,6 +12,7 @@ namespace llmctl::simulator {
 
 // The order for `command.node`, for the commands that go to hosts.
 agent::Event ToOrder(const core::ProbeHost& command);
+agent::Event ToOrder(const core::RunPreflight& command);
 agent::Event ToOrder(const core::StartRanks& command);
 agent::Event ToOrder(const core::StopRanks& command);
 agent::Event ToOrder(const core::AnswerCheckpoint& command);

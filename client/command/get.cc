@@ -17,6 +17,19 @@ std::string TimeText(bool known, const google::protobuf::Timestamp& time) {
   return known ? FormatTime(time.seconds()) : "";
 }
 
+std::string FailureText(const v1::Job& job) {
+  if (job.failure_rule().empty()) return job.failure_class();
+  return absl::StrCat(job.failure_class(), " (rule ", job.failure_rule(), ", another attempt: ", job.failure_outlook(),
+                      ")");
+}
+
+// Of interest only once something has failed.
+std::string BudgetText(const v1::Job& job) {
+  if (job.failure_rule().empty()) return "";
+  return absl::StrCat(job.restarts_left(), " restarts after failures of its own, ", job.failures_left(),
+                      " after those of the infrastructure before the next checkpoint");
+}
+
 Fields Describe(const v1::Job& job) {
   std::string labels = absl::StrJoin(job.labels(), ", ", absl::PairFormatter("="));
   std::string checkpoint;
@@ -30,7 +43,10 @@ Fields Describe(const v1::Job& job) {
       {"labels", labels},
       {"phase", PhaseName(job.phase())},
       {"reason", job.reason()},
-      {"failure", job.failure_class()},
+      {"failure", FailureText(job)},
+      {"first cause", job.first_cause()},
+      {"next try", TimeText(job.has_retry_time(), job.retry_time())},
+      {"budget", BudgetText(job)},
       {"attempt", absl::StrCat(job.attempt(), " (generation ", job.generation(), ")")},
       {"priority", absl::StrCat(job.priority())},
       {"submitted", TimeText(job.has_submit_time(), job.submit_time())},

@@ -3,6 +3,7 @@
 #include <thread>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/time.h"
 
@@ -33,10 +34,40 @@ std::string JobText(const v1::Node& node) {
   return absl::StrJoin(jobs, ", ");
 }
 
-// "ready", "lost, drained"
+// "ready", "lost, drained", "ready, burn-in"
 std::string StateText(const v1::Node& node) {
-  if (node.service().empty() || node.service() == "open") return node.state();
-  return absl::StrCat(node.state(), ", ", node.service());
+  std::string text = node.state();
+  if (!node.service().empty() && node.service() != "open") absl::StrAppend(&text, ", ", node.service());
+  if (!node.trust().empty() && node.trust() != "trusted") absl::StrAppend(&text, ", ", node.trust());
+  return text;
+}
+
+std::string ReasonText(const v1::Node& node) {
+  if (node.service_reason().empty() || node.trust_reason().empty()) {
+    return absl::StrCat(node.service_reason(), node.trust_reason());
+  }
+  return absl::StrCat(node.service_reason(), "; ", node.trust_reason());
+}
+
+std::string StrikeText(const v1::Node& node) {
+  return node.strike_score() < 0.05 ? "" : absl::StrFormat("%.1f", node.strike_score());
+}
+
+// "passed 2026-05-01T09:30:00Z", "failed: disk: ..."
+std::string PreflightText(const v1::Node& node) {
+  if (!node.has_preflight()) return node.preflight_pending() ? "pending" : "";
+  const v1::Preflight& found = node.preflight();
+  return absl::StrCat(found.passed() ? "passed " : absl::StrCat("failed: ", found.failure(), ", "),
+                      FormatTime(found.time().seconds()), node.preflight_pending() ? ", another is pending" : "");
+}
+
+void PrintChecks(const v1::Preflight& found, std::ostream& out) {
+  Table table({"CHECK", "OUTCOME", "FIGURE", "SECONDS", "DETAIL"});
+  for (const v1::PreflightCheck& check : found.checks()) {
+    std::string figure = check.value() > 0 ? absl::StrFormat("%.1f %s", check.value(), check.unit()) : "";
+    table.AddRow({check.name(), check.outcome(), figure, absl::StrFormat("%.2f", check.seconds()), check.detail()});
+  }
+  out << "\n" << table.ToText();
 }
 
 std::string SeenText(const v1::Node& node) {
@@ -47,7 +78,7 @@ std::string SeenText(const v1::Node& node) {
 ExitCode PrintNode(const v1::Node& node, Session& session) {
   if (session.PrintStructured(node)) return ExitCode::kOk;
   session.out << node.id() << " " << StateText(node);
-  if (!node.service_reason().empty()) session.out << ": " << node.service_reason();
+  if (std::string reason = ReasonText(node); !reason.empty()) session.out << ": " << reason;
   session.out << "\n";
   return ExitCode::kOk;
 }
@@ -89,11 +120,11 @@ absl::StatusOr<ExitCode> ListNodes(Session& session) {
     request.set_page_token(page.next_page_token());
   } while (!request.page_token().empty());
   if (session.PrintStructured(all)) return ExitCode::kOk;
-  Table table({"NODE", "STATE", "DEVICES", "FREE", "JOBS", "STANDBY", "ADDRESS", "LAST SEEN", "REASON"});
+  Table table({"NODE", "STATE", "DEVICES", "FREE", "JOBS", "STANDBY", "STRIKES", "ADDRESS", "LAST SEEN", "REASON"});
   for (const v1::Node& node : all.nodes()) {
     table.AddRow({node.id(), StateText(node), DeviceText(node),
                   absl::StrCat(node.devices_size() - node.jobs_by_device_size()), JobText(node), StandbyText(node),
-                  node.address(), SeenText(node), node.service_reason()});
+                  StrikeText(node), node.address(), SeenText(node), ReasonText(node)});
   }
   session.out << table.ToText();
   return ExitCode::kOk;
@@ -106,7 +137,9 @@ absl::StatusOr<ExitCode> GetNode(const NodeOptions& options, Session& session) {
   if (session.PrintStructured(node)) return ExitCode::kOk;
   PrintFields({{"node", node.id()},
                {"state", StateText(node)},
-               {"reason", node.service_reason()},
+               {"reason", ReasonText(node)},
+               {"strikes", StrikeText(node)},
+               {"pre-flight", PreflightText(node)},
                {"address", node.address()},
                {"devices", DeviceText(node)},
                {"jobs", JobText(node)},
@@ -114,6 +147,25 @@ absl::StatusOr<ExitCode> GetNode(const NodeOptions& options, Session& session) {
                {"boot", node.boot_id()},
                {"last seen", SeenText(node)}},
               session.out);
+  if (node.preflight().checks_size() > 0) PrintChecks(node.preflight(), session.out);
+  return ExitCode::kOk;
+}
+
+absl::StatusOr<ExitCode> NodeStrikes(const NodeOptions& options, Session& session) {
+  v1::GetNodeRequest request;
+  request.set_id(options.node);
+  LLM_ASSIGN_OR_RETURN(v1::Node node, session.cluster.GetNode(request));
+  if (session.PrintStructured(node)) return ExitCode::kOk;
+  session.out << node.id() << " " << StateText(node) << ", "
+              << absl::StrFormat("%.2f", node.strike_score()) << " now (each strike halves in a day)\n";
+  if (node.strikes().empty()) return ExitCode::kOk;
+  Table table({"TIME", "WEIGHT", "JOB", "REASON"});
+  for (int i = node.strikes_size() - 1; i >= 0; --i) {
+    const v1::Strike& strike = node.strikes(i);
+    table.AddRow({FormatTime(strike.time().seconds()), absl::StrFormat("%.2f", strike.weight()), strike.job(),
+                  strike.reason()});
+  }
+  session.out << "\n" << table.ToText();
   return ExitCode::kOk;
 }
 

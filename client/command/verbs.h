@@ -63,6 +63,7 @@ struct NodeOptions {
   bool wait = false;
 };
 absl::StatusOr<ExitCode> GetNode(const NodeOptions& options, Session& session);
+absl::StatusOr<ExitCode> NodeStrikes(const NodeOptions& options, Session& session);
 absl::StatusOr<ExitCode> CordonNode(const NodeOptions& options, Session& session);
 absl::StatusOr<ExitCode> UncordonNode(const NodeOptions& options, Session& session);
 absl::StatusOr<ExitCode> DrainNode(const NodeOptions& options, Session& session);

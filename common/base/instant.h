@@ -1,7 +1,8 @@
 // A moment as the cores see it: monotonic time to decide by, wall time to show to people.
 //
-// Every deadline and duration is computed from `monotonic`, which never jumps; `wall` is only displayed and
-// stored for display. Deadlines are not persisted (monotonic time means nothing after a reboot); durations are.
+// Every deadline and duration is computed from `monotonic`, which never jumps; `wall` is only displayed and stored
+// for display (but for the decay of a node's strikes, docs/decisions/0007). Deadlines are not persisted (monotonic
+// time means nothing after a reboot); durations are.
 #pragma once
 
 #include "absl/time/time.h"

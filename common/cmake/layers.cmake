@@ -18,16 +18,18 @@ llm_layer(proto EXTERNAL protobuf grpc)
 
 llm_layer(coordinator/model DEPS common/base)
 llm_layer(coordinator/placement DEPS coordinator/model common/base)
-llm_layer(coordinator/core DEPS coordinator/model coordinator/placement common/base)
+llm_layer(coordinator/classify DEPS coordinator/model common/json common/base EXTERNAL re2 json)
+llm_layer(coordinator/core DEPS coordinator/model coordinator/classify coordinator/placement common/base)
 llm_layer(coordinator/store DEPS coordinator/model common/base EXTERNAL sqlite json)
 llm_layer(coordinator/runtime
-  DEPS coordinator/core coordinator/placement coordinator/store coordinator/model common/base common/observe
+  DEPS coordinator/core coordinator/classify coordinator/placement coordinator/store coordinator/model common/base
+       common/observe
   EXTERNAL prometheus)
 llm_layer(coordinator/rpc
   DEPS coordinator/runtime coordinator/core coordinator/model common/base common/observe common/spec proto
   EXTERNAL grpc grpc_reflection protobuf)
 llm_layer(coordinator
-  DEPS coordinator/rpc coordinator/runtime coordinator/store coordinator/core coordinator/placement
+  DEPS coordinator/rpc coordinator/runtime coordinator/store coordinator/core coordinator/classify coordinator/placement
        coordinator/model common/base common/observe proto
   EXTERNAL grpc grpc_reflection prometheus cli11)
 

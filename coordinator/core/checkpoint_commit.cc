@@ -78,6 +78,8 @@ void OnCheckpointOffered(Turn& turn, const CheckpointOffered& event) {
     offer.commit_time = turn.now.wall;
     job.checkpoints.push_back(std::move(offer));
     job.infrastructure_failures = 0;
+    job.avoided_nodes.clear();
+    job.accused_nodes.clear();
     answer.committed = true;
     answer.removable_paths = TrimCheckpoints(job);
     AccountRunTime(turn, job);

@@ -45,6 +45,11 @@ struct ProbeHost {
   std::string nonce;
   bool write = false;
 };
+// Test the host, in a process that any start of ranks cuts short. PreflightFinished follows.
+struct RunPreflight {
+  NodeId node;
+  int64_t number = 0;
+};
 struct StartRanks {
   NodeId node;
   GenerationId generation;
@@ -104,8 +109,8 @@ struct DropRendezvous {
   GenerationId generation;
 };
 
-using Command = std::variant<PersistJob, ForgetJob, PersistNode, AppendJobEvent, PersistCounters, ProbeHost, StartRanks,
-                             StopRanks, AnswerCheckpoint, AdmitWorker, RefuseWorker, ReplyToUser, ArmTimer,
-                             RequestPlan, DropRendezvous>;
+using Command = std::variant<PersistJob, ForgetJob, PersistNode, AppendJobEvent, PersistCounters, ProbeHost,
+                             RunPreflight, StartRanks, StopRanks, AnswerCheckpoint, AdmitWorker, RefuseWorker,
+                             ReplyToUser, ArmTimer, RequestPlan, DropRendezvous>;
 
 }  // namespace llmctl::core

@@ -91,6 +91,13 @@ struct WorkerLost {
   std::string reason;
 };
 
+// The pre-flight of this number has ended.
+struct PreflightFinished {
+  NodeId node;
+  int64_t number = 0;
+  bool interrupted = false;  // a job came first: nothing was found out
+  PreflightReport report;    // without time and boot
+};
 struct ProbeAnswered {
   NodeId node;
   GenerationId generation;
@@ -132,7 +139,8 @@ struct CoordinatorStarted {
 };
 
 using Event = std::variant<JobSubmitted, JobCancelled, JobSuspended, JobResumed, JobDeleted, NodeCordoned,
-                           NodeUncordoned, NodeDrainStarted, WorkerConnected, WorkerLost, ProbeAnswered, RankChanged,
-                           GangReleased, CheckpointOffered, PlanReady, TimerFired, CoordinatorStarted>;
+                           NodeUncordoned, NodeDrainStarted, WorkerConnected, WorkerLost, PreflightFinished,
+                           ProbeAnswered, RankChanged, GangReleased, CheckpointOffered, PlanReady, TimerFired,
+                           CoordinatorStarted>;
 
 }  // namespace llmctl::core

@@ -7,32 +7,19 @@
 namespace llmctl::core {
 namespace {
 
-// What the trainer's exit codes mean (worker/contract/exit_codes.h, which the core may not see). A test holds the
-// two together.
+// Those of the trainer's exit codes (worker/contract/exit_codes.h, which the core may not see) that are no failure.
 enum TrainerExit : int {
   kOk = 0,
   kYielded = 10,
-  kConfig = 64,
-  kUser = 65,
-  kOutOfMemory = 66,
-  kInfrastructure = 67,
-  kOrphaned = 68,
-  kInternal = 70,
 };
 
-// The trainer's own word for it, where it had time to say one.
-std::optional<FailureClass> ClassNamed(const std::string& name) {
-  if (name == "config") return FailureClass::kConfig;
-  if (name == "user") return FailureClass::kUser;
-  if (name == "oom") return FailureClass::kOutOfMemory;
-  if (name == "infrastructure" || name == "orphaned" || name == "internal") return FailureClass::kInfrastructure;
-  return std::nullopt;
+bool HasFailed(const RankState& rank) {
+  return rank.exit.has_value() && !ExitedWell(*rank.exit) && !EndedOnRequest(*rank.exit);
 }
 
-// The rank says that something else failed: a peer, a collective, its way to us.
-bool BlamesAnother(const RankExit& exit) {
-  if (exit.start_failed || exit.signal != 0) return false;
-  return exit.exit_code == kInfrastructure || exit.exit_code == kOrphaned;
+// Exits that were stored before there were rules have none.
+Diagnosis DiagnosisOf(const RankExit& exit) {
+  return exit.diagnosis.rule.empty() ? SeenByCore("unclassified", FailureClass::kUnknown) : exit.diagnosis;
 }
 
 std::string DescribeExit(const RankExit& exit) {
@@ -56,44 +43,43 @@ bool EndedOnRequest(const RankExit& exit) {
   return exit.stopped_by_agent || (!exit.start_failed && exit.signal == 0 && exit.exit_code == kYielded);
 }
 
-FailureClass ClassifyExit(const RankExit& exit) {
-  if (ExitedWell(exit) || EndedOnRequest(exit)) return FailureClass::kNone;
-  if (std::optional<FailureClass> named = ClassNamed(exit.fatal_class); named.has_value()) return *named;
-  // Without a word of its own: a missing binary or a lack of memory on that host, a kill from outside, a crash.
-  if (exit.start_failed || exit.signal != 0) return FailureClass::kInfrastructure;
-  switch (exit.exit_code) {
-    case kConfig: return FailureClass::kConfig;
-    case kOutOfMemory: return FailureClass::kOutOfMemory;
-    case kInfrastructure:
-    case kOrphaned:
-    case kInternal: return FailureClass::kInfrastructure;
-    default: return FailureClass::kUser;
-  }
+Diagnosis DiagnoseExit(const classify::FailureRules& rules, const RankExit& exit) {
+  if (ExitedWell(exit) || EndedOnRequest(exit)) return {};
+  return rules.Diagnose(exit);
+}
+
+Diagnosis SeenByCore(std::string rule, FailureClass failure_class, Outlook outlook) {
+  Diagnosis diagnosis;
+  diagnosis.rule = std::move(rule);
+  diagnosis.failure_class = failure_class;
+  diagnosis.outlook = outlook;
+  return diagnosis;
+}
+
+std::string DescribeDiagnosis(const Diagnosis& diagnosis) {
+  return absl::StrCat(FailureClassName(diagnosis.failure_class), ", rule ", diagnosis.rule);
 }
 
 bool HasPrimaryRankFailure(const Attempt& attempt) {
   for (const RankState& rank : attempt.ranks) {
-    if (!rank.exit.has_value() || BlamesAnother(*rank.exit)) continue;
-    if (ClassifyExit(*rank.exit) != FailureClass::kNone) return true;
+    if (HasFailed(rank) && !rank.exit->diagnosis.cascade) return true;
   }
   return false;
 }
 
 std::optional<Cause> FirstCause(const Attempt& attempt) {
-  if (attempt.failure.has_value()) return Cause{attempt.failure->failure_class, attempt.failure->text};
+  if (attempt.failure.has_value()) return Cause{attempt.failure->diagnosis, attempt.failure->text, NodeId()};
   const RankState* first = nullptr;
   for (const RankState& rank : attempt.ranks) {
-    if (!rank.exit.has_value() || ClassifyExit(*rank.exit) == FailureClass::kNone) continue;
-    if (first == nullptr) {
-      first = &rank;
-      continue;
-    }
-    auto order = [](const RankState& r) { return std::pair(BlamesAnother(*r.exit), r.exit_order); };
-    if (order(rank) < order(*first)) first = &rank;
+    if (!HasFailed(rank)) continue;
+    auto order = [](const RankState& r) { return std::pair(r.exit->diagnosis.cascade, r.exit_order); };
+    if (first == nullptr || order(rank) < order(*first)) first = &rank;
   }
   if (first == nullptr) return std::nullopt;
-  return Cause{ClassifyExit(*first->exit), absl::StrCat("rank ", first - attempt.ranks.data(), " on ",
-                                                        first->node.value(), " ", DescribeExit(*first->exit))};
+  return Cause{DiagnosisOf(*first->exit),
+               absl::StrCat("rank ", first - attempt.ranks.data(), " on ", first->node.value(), " ",
+                            DescribeExit(*first->exit)),
+               first->node};
 }
 
 }  // namespace llmctl::core

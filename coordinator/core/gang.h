@@ -40,7 +40,7 @@ void ArmTimeLimit(Turn& turn, const Job& job);
 // Nothing failed: the ranks are asked to end.
 void StopGang(Turn& turn, Job& job, StopRequest request);
 // Something other than a rank ended the gang.
-void FailGang(Turn& turn, Job& job, FailureClass failure_class, std::string text);
+void FailGang(Turn& turn, Job& job, Diagnosis diagnosis, std::string text);
 // A rank ended the gang.
 void StopAfterRankFailure(Turn& turn, Job& job);
 // Sends the host (again) what the stop of the gang asks of it.

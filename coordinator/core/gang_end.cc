@@ -1,6 +1,9 @@
 // What becomes of a job when its gang is over.
+#include <algorithm>
+#include <cmath>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 
@@ -8,6 +11,7 @@
 #include "coordinator/core/failure_class.h"
 #include "coordinator/core/gang.h"
 #include "coordinator/core/job_lifecycle.h"
+#include "coordinator/core/node_ledger.h"
 #include "coordinator/core/restart_policy.h"
 
 namespace llmctl::core {
@@ -21,15 +25,33 @@ void ReleaseUnusedDevices(State& state, const Job& job) {
   });
 }
 
+void AddOnce(std::vector<NodeId>& nodes, const NodeId& node) {
+  if (std::find(nodes.begin(), nodes.end(), node) == nodes.end()) nodes.push_back(node);
+}
+
+// What the failure says about the node, and what the job has from that.
+void BlameNode(Turn& turn, Job& job, const Cause& cause) {
+  if (cause.node.empty()) return;
+  if (cause.diagnosis.outlook == Outlook::kOtherNode) AddOnce(job.avoided_nodes, cause.node);
+  if (cause.diagnosis.strike <= 0) return;
+  AddOnce(job.accused_nodes, cause.node);
+  // A job that breaks on one node after the other accuses itself.
+  double weight = cause.diagnosis.strike * std::exp2(1.0 - static_cast<double>(job.accused_nodes.size()));
+  StrikeNode(turn, cause.node,
+             {.weight = weight, .reason = absl::StrCat(cause.diagnosis.rule, ": ", cause.text), .job = job.id});
+}
+
 void RetryOrFail(Turn& turn, Job& job, const Cause& cause) {
-  Verdict verdict = JudgeFailure(job, cause.failure_class);
+  BlameNode(turn, job, cause);
+  job.failure = cause.diagnosis;
+  job.first_cause = cause.text;
+  Verdict verdict = JudgeFailure(job, cause.diagnosis);
   if (!verdict.retry) {
-    EndJob(turn, job, JobPhase::kFailed, absl::StrCat(cause.text, verdict.hint), cause.failure_class);
+    EndJob(turn, job, JobPhase::kFailed, absl::StrCat(cause.text, verdict.note));
     return;
   }
-  job.failure_class = cause.failure_class;
-  std::string text = absl::StrCat("Attempt ", job.attempt->number, " failed (", FailureClassName(cause.failure_class),
-                                  "): ", cause.text, ".");
+  std::string text = absl::StrCat("Attempt ", job.attempt->number, " failed (", DescribeDiagnosis(cause.diagnosis),
+                                  "): ", cause.text, verdict.note, ".");
   if (job.suspend_requested) {
     turn.Log(job, "restarting", text);
     MarkSuspended(turn, job);
@@ -68,18 +90,21 @@ void ConcludeGang(Turn& turn, Job& job) {
   turn.RequestPlan();
 
   if (job.cancel_requested) {
-    EndJob(turn, job, JobPhase::kCancelled, job.cancel_reason, FailureClass::kNone);
+    EndJob(turn, job, JobPhase::kCancelled, job.cancel_reason);
   } else if (AllRanksSucceeded(attempt)) {
-    EndJob(turn, job, JobPhase::kSucceeded, "all ranks have finished", FailureClass::kNone);
+    EndJob(turn, job, JobPhase::kSucceeded, "all ranks have finished");
   } else if (job.time_limit_reached) {
+    job.failure = SeenByCore("time-limit", FailureClass::kScheduler, Outlook::kNever);
+    job.first_cause.clear();
     EndJob(turn, job, JobPhase::kFailed,
            absl::StrCat("the job has run for its time limit of ", absl::FormatDuration(job.requirements.time_limit),
-                        "; its last checkpoint is kept: submit it again with a longer timeLimit to go on"),
-           FailureClass::kTimeLimit);
+                        "; its last checkpoint is kept: submit it again with a longer timeLimit to go on"));
   } else if (std::optional<Cause> cause = FirstCause(attempt); cause.has_value()) {
     RetryOrFail(turn, job, *cause);
   } else if (attempt.stop == StopRequest::kNone) {
-    RetryOrFail(turn, job, {FailureClass::kInfrastructure, "its ranks stopped without having been asked to"});
+    RetryOrFail(turn, job,
+                {SeenByCore("ranks-stopped", FailureClass::kInfrastructure),
+                 "its ranks stopped without having been asked to", NodeId()});
   } else if (job.suspend_requested) {
     MarkSuspended(turn, job);
   } else {

@@ -11,6 +11,7 @@
 
 #include "common/base/check.h"
 #include "coordinator/core/deadlines.h"
+#include "coordinator/core/failure_class.h"
 #include "coordinator/core/gang.h"
 
 namespace llmctl::core {
@@ -125,7 +126,7 @@ void DoubtOrFail(Turn& turn, Job& job, const ProbeAnswered& answer) {
     SendProbe(turn, job, writer);
     return;
   }
-  FailGang(turn, job, FailureClass::kConfig, ProbeFailure(job, answer));
+  FailGang(turn, job, SeenByCore("host-check", FailureClass::kUser, Outlook::kNever), ProbeFailure(job, answer));
 }
 
 // So that its logs can be found when another attempt has taken its place.
@@ -224,7 +225,7 @@ void OnProbeAnswered(Turn& turn, const ProbeAnswered& event) {
   answers[event.node] = event.dataset_digest;
   if (!answers.contains(hosts.front())) return;
   if (std::string text = DatasetDisagreement(*job, answers); !text.empty()) {
-    FailGang(turn, *job, FailureClass::kConfig, std::move(text));
+    FailGang(turn, *job, SeenByCore("datasets-differ", FailureClass::kUser, Outlook::kNever), std::move(text));
     return;
   }
   if (answers.size() == hosts.size()) {

@@ -77,13 +77,13 @@ void StopGang(Turn& turn, Job& job, StopRequest request) {
   }
 }
 
-void FailGang(Turn& turn, Job& job, FailureClass failure_class, std::string text) {
+void FailGang(Turn& turn, Job& job, Diagnosis diagnosis, std::string text) {
   CHECK(HasLiveGang(job.phase)) << job.id << " is " << JobPhaseName(job.phase);
   // A failure seen during a stop explains ranks that only suffered from it, but not those that failed on their own.
   bool explains = !job.attempt->failure.has_value() && !HasPrimaryRankFailure(*job.attempt);
   if (explains) {
     turn.Log(job, "failure", absl::StrCat("The attempt failed: ", text, "."));
-    job.attempt->failure = GangFailure{failure_class, std::move(text)};
+    job.attempt->failure = GangFailure{std::move(diagnosis), std::move(text)};
   }
   if (job.phase != JobPhase::kStopping) {
     job.reason = "the gang is being stopped after a failure";
@@ -116,7 +116,7 @@ void ReleaseHost(Turn& turn, Job& job, const NodeId& node) {
   for (const RankState& rank : job.attempt->ranks) {
     if (rank.node != node || rank.phase == RankPhase::kExited) continue;
     if (job.phase != JobPhase::kStopping) {
-      FailGang(turn, job, FailureClass::kInfrastructure,
+      FailGang(turn, job, SeenByCore("process-gone", FailureClass::kInfrastructure),
                absl::StrCat("host ", node.value(), " no longer has the process of a rank and does not know how it ",
                             "ended; the host was restarted, or its shim was killed"));
       return;

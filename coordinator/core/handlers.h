@@ -28,6 +28,8 @@ void OnNodeCordoned(Turn& turn, const NodeCordoned& event);
 void OnNodeUncordoned(Turn& turn, const NodeUncordoned& event);
 void OnNodeDrainStarted(Turn& turn, const NodeDrainStarted& event);
 void OnDrainTimer(Turn& turn, const NodeId& node);
+// No process is left there, in the host's own words: of one without a link nothing is known.
+bool IsEmpty(const State& state, const NodeId& node);
 // What a step may have made true of the nodes in State::unsettled.
 void SettleNodes(Turn& turn);
 // Whether it is to be looked at after every step.

@@ -77,13 +77,13 @@ std::string BrokenPhase(const State& state, const Job& job) {
     return "a cancel did not win";
   }
   if (job.suspend_requested && job.phase != JobPhase::kStopping) return "a suspend was forgotten";
-  if (job.phase == JobPhase::kFailed && job.failure_class == FailureClass::kNone) return "it failed without a class";
+  bool has_class = job.failure.failure_class != FailureClass::kNone;
+  if (job.phase == JobPhase::kFailed && !has_class) return "it failed without a class";
   return "";
 }
 
 std::string BrokenBudget(const Job& job) {
   if (job.user_restarts > job.requirements.max_restarts) return "it was restarted beyond maxRestarts";
-  if (job.out_of_memory_restarts > 1) return "it was restarted twice for lack of memory";
   if (!IsTerminal(job.phase) && job.infrastructure_failures >= job.requirements.max_attempts_without_progress) {
     return "it goes on beyond maxAttemptsWithoutProgress";
   }

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 
 #include "common/base/check.h"
+#include "coordinator/core/failure_class.h"
 
 namespace llmctl::core {
 namespace {
@@ -14,18 +15,22 @@ std::string EndText(const Job& job) {
     case JobPhase::kSucceeded: return "The job has succeeded.";
     case JobPhase::kCancelled: return absl::StrCat("The job was cancelled: ", job.reason, ".");
     default:
-      return absl::StrCat("The job has failed (", FailureClassName(job.failure_class), "): ", job.reason, ".");
+      return absl::StrCat("The job has failed (", DescribeDiagnosis(job.failure), "): ", job.reason, ".");
   }
 }
 
 }  // namespace
 
-void EndJob(Turn& turn, Job& job, JobPhase phase, std::string reason, FailureClass failure_class) {
+void EndJob(Turn& turn, Job& job, JobPhase phase, std::string reason) {
   CHECK(IsTerminal(phase)) << JobPhaseName(phase);
   CHECK(!IsTerminal(job.phase)) << job.id << " has already " << JobPhaseName(job.phase);
   job.phase = phase;
   job.reason = std::move(reason);
-  job.failure_class = failure_class;
+  if (phase != JobPhase::kFailed) {
+    job.failure = {};
+    job.first_cause.clear();
+  }
+  job.retry_time = absl::InfinitePast();
   job.suspend_requested = false;
   job.backoff = absl::ZeroDuration();
   job.end_time = turn.now.wall;
@@ -41,8 +46,10 @@ void QueueAgain(Turn& turn, Job& job, std::string text, absl::Duration backoff) 
   job.reason = text;
   job.suspend_requested = false;
   job.backoff = backoff;
+  job.retry_time = absl::InfinitePast();
   if (backoff > absl::ZeroDuration()) {
     job.phase = JobPhase::kBackoff;
+    job.retry_time = turn.now.wall + backoff;
     turn.Arm({Timer::Purpose::kBackoff, job.id, job.last_generation}, backoff);
     absl::StrAppend(&text, " Trying again in ", absl::FormatDuration(backoff), ".");
   } else {
@@ -57,6 +64,7 @@ void MarkSuspended(Turn& turn, Job& job) {
   turn.Disarm(job.id);
   turn.state.waiting_reason.erase(job.id);
   job.phase = JobPhase::kSuspended;
+  job.retry_time = absl::InfinitePast();
   job.suspend_requested = false;
   job.backoff = absl::ZeroDuration();
   std::string step = job.checkpoints.empty()

@@ -10,7 +10,7 @@
 namespace llmctl::core {
 
 // Terminal phases are never left again.
-void EndJob(Turn& turn, Job& job, JobPhase phase, std::string reason, FailureClass failure_class);
+void EndJob(Turn& turn, Job& job, JobPhase phase, std::string reason);
 // At once, or through Backoff.
 void QueueAgain(Turn& turn, Job& job, std::string text, absl::Duration backoff);
 void MarkSuspended(Turn& turn, Job& job);

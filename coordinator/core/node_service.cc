@@ -16,6 +16,7 @@
 
 #include "coordinator/core/gang.h"
 #include "coordinator/core/handlers.h"
+#include "coordinator/core/node_ledger.h"
 
 namespace llmctl::core {
 namespace {
@@ -35,12 +36,6 @@ Node* Find(Turn& turn, RequestId request, const NodeId& id, absl::string_view ve
         absl::NotFoundError(absl::StrCat(verb, " node ", id.value(), ": no host of this name has ever connected; ",
                                          "`llmctl nodes list` shows those that have")));
   return nullptr;
-}
-
-// No process is left there, in the host's own words: of one without a link nothing is known.
-bool IsEmpty(const State& state, const NodeId& node) {
-  auto owned = state.device_owner.lower_bound({node, 0});
-  return state.connected.contains(node) && (owned == state.device_owner.end() || owned->first.first != node);
 }
 
 bool HasRankOn(const Job& job, const NodeId& node) {
@@ -87,6 +82,7 @@ void OnNodeUncordoned(Turn& turn, const NodeUncordoned& event) {
   Node* node = Find(turn, event.request, event.node, "uncordon");
   if (node == nullptr) return;
   Reply(turn, event.request);
+  Pardon(turn, *node);
   if (node->standing.service == NodeService::kOpen) return;
   turn.Disarm(node->id, Timer::Purpose::kDrain);
   node->standing.service = NodeService::kOpen;
@@ -126,7 +122,14 @@ void OnDrainTimer(Turn& turn, const NodeId& id) {
   }
 }
 
-bool IsUnsettled(const Node& node) { return node.standing.service == NodeService::kDraining; }
+bool IsEmpty(const State& state, const NodeId& node) {
+  auto owned = state.device_owner.lower_bound({node, 0});
+  return state.connected.contains(node) && (owned == state.device_owner.end() || owned->first.first != node);
+}
+
+bool IsUnsettled(const Node& node) {
+  return node.standing.service == NodeService::kDraining || AwaitsPreflight(node.standing);
+}
 
 void SettleNodes(Turn& turn) {
   for (auto it = turn.state.unsettled.begin(); it != turn.state.unsettled.end();) {
@@ -137,6 +140,7 @@ void SettleNodes(Turn& turn) {
       turn.Disarm(node.id, Timer::Purpose::kDrain);
       turn.Save(node);
     }
+    SettleLedger(turn, node);
     it = IsUnsettled(node) ? std::next(it) : turn.state.unsettled.erase(it);
   }
 }

@@ -28,7 +28,7 @@ void OnRankExit(Turn& turn, Job& job, const RankExit& exit, bool cause_was_known
   if (ExitedWell(exit)) return;
   if (std::optional<Cause> cause = FirstCause(*job.attempt); cause.has_value() && !cause_was_known) {
     turn.Log(job, "rank-exited",
-             absl::StrCat("The attempt failed (", FailureClassName(cause->failure_class), "): ", cause->text, "."));
+             absl::StrCat("The attempt failed (", DescribeDiagnosis(cause->diagnosis), "): ", cause->text, "."));
     StopAfterRankFailure(turn, job);
   } else if (job.phase != JobPhase::kStopping) {
     StopAfterRankFailure(turn, job);
@@ -51,6 +51,7 @@ void OnRankChanged(Turn& turn, const RankChanged& event) {
   if (event.pid != 0) rank.pid = event.pid;
   if (event.phase == RankPhase::kExited) {
     rank.exit = event.exit;
+    rank.exit->diagnosis = DiagnoseExit(*turn.state.rules, *rank.exit);
     rank.exit_order = exits + 1;
   }
   turn.Save(*job);

@@ -10,38 +10,59 @@
 namespace llmctl::core {
 namespace {
 
-Verdict JudgeInfrastructure(Job& job) {
-  int failures = ++job.infrastructure_failures;
-  if (failures >= job.requirements.max_attempts_without_progress) {
-    return {.hint = absl::StrCat("; that was failure ", failures, " of the infrastructure without a new checkpoint, ",
-                                 "and maxAttemptsWithoutProgress is ", job.requirements.max_attempts_without_progress)};
+Verdict Final(std::string why, const Diagnosis& diagnosis) {
+  if (!diagnosis.advice.empty()) absl::StrAppend(&why, "; ", diagnosis.advice);
+  return {.retry = false, .note = std::move(why)};
+}
+
+Verdict JudgeLimited(Job& job, const Diagnosis& diagnosis) {
+  int& retries = job.limited_retries[diagnosis.budget];
+  if (retries >= diagnosis.retries_most) {
+    return Final(absl::StrCat("; it was tried again ", retries, retries == 1 ? " time" : " times",
+                              " after the same failure (", diagnosis.rule, ")"),
+                 diagnosis);
   }
-  if (failures == 1) return {.retry = true};
-  // The shift is bounded before it can overflow: 1 s << 6 is beyond the cap.
-  absl::Duration backoff = kBackoffFirst * (int64_t{1} << std::min(failures - 2, 6));
-  return {.retry = true, .backoff = std::min(backoff, kBackoffMax)};
+  ++retries;
+  return {.retry = true,
+          .note = absl::StrCat("; attempts left after ", diagnosis.rule, ": ", diagnosis.retries_most - retries)};
+}
+
+Verdict JudgeUser(Job& job, const Diagnosis& diagnosis) {
+  int most = job.requirements.max_restarts;
+  if (job.user_restarts >= most) {
+    return Final(absl::StrCat("; retried ", job.user_restarts, " times, and maxRestarts is ", most), diagnosis);
+  }
+  ++job.user_restarts;
+  return {.retry = true, .note = absl::StrCat("; ", most - job.user_restarts, " of ", most, " restarts are left")};
+}
+
+Verdict JudgeInfrastructure(Job& job, const Diagnosis& diagnosis) {
+  int failures = ++job.infrastructure_failures;
+  int most = job.requirements.max_attempts_without_progress;
+  if (failures >= most) {
+    return Final(absl::StrCat("; that was failure ", failures, " of the infrastructure without a new checkpoint, ",
+                              "and maxAttemptsWithoutProgress is ", most),
+                 diagnosis);
+  }
+  Verdict verdict{.retry = true,
+                  .note = absl::StrCat("; failure ", failures, " without a new checkpoint, ", most, " end the job")};
+  if (failures > 1) {
+    // The shift is bounded before it can overflow: 1 s << 6 is beyond the cap.
+    verdict.backoff = std::min(kBackoffFirst * (int64_t{1} << std::min(failures - 2, 6)), kBackoffMax);
+  }
+  return verdict;
 }
 
 }  // namespace
 
-Verdict JudgeFailure(Job& job, FailureClass failure_class) {
-  switch (failure_class) {
-    case FailureClass::kConfig:
-    case FailureClass::kTimeLimit: return {};
-    case FailureClass::kUser:
-      if (job.user_restarts >= job.requirements.max_restarts) {
-        return {.hint = absl::StrCat("; retried ", job.user_restarts, " times, and maxRestarts is ",
-                                     job.requirements.max_restarts)};
-      }
-      ++job.user_restarts;
-      return {.retry = true};
-    case FailureClass::kOutOfMemory:
-      if (job.out_of_memory_restarts >= 1) {
-        return {.hint = "; it ran out of memory once before: use a smaller microBatchSize or more devices"};
-      }
-      ++job.out_of_memory_restarts;
-      return {.retry = true};
-    case FailureClass::kInfrastructure: return JudgeInfrastructure(job);
+Verdict JudgeFailure(Job& job, const Diagnosis& diagnosis) {
+  if (diagnosis.outlook == Outlook::kNever) return Final("", diagnosis);
+  if (diagnosis.retries_most > 0) return JudgeLimited(job, diagnosis);
+  switch (diagnosis.failure_class) {
+    case FailureClass::kUser: return JudgeUser(job, diagnosis);
+    case FailureClass::kScheduler: return {.retry = true, .note = ""};
+    case FailureClass::kInfrastructure:
+    case FailureClass::kUnknown: return JudgeInfrastructure(job, diagnosis);
     case FailureClass::kNone: break;
   }
   CHECK(false) << job.id << ": a failure without a class";

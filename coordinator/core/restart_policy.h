@@ -1,12 +1,13 @@
 // Is a failed job tried again, and when?
 //
-//   config          never: it would fail the same way
-//   user            up to the job's maxRestarts, at once
-//   oom             once, at once: memory may have been short for another reason
-//   infrastructure  at once the first time after a checkpoint has advanced, then after 1 s, 2 s, 4 s, ... 60 s; the
-//                   job's maxAttemptsWithoutProgress ends it
+//   outlook never    no: it would fail the same way
+//   a rule's limit   up to so many times, at once, beside all budgets (memory that ran out)
+//   user             up to the job's maxRestarts, at once
+//   scheduler        at once: it was planned
+//   infrastructure,  at once the first time after a checkpoint has advanced, then after 1 s, 2 s, 4 s, ... 60 s; the
+//   unknown          job's maxAttemptsWithoutProgress ends it
 //
-// Only user failures spend the user's budget.
+// Two budgets: only user failures spend the user's, and only progress pays for the infrastructure's.
 #pragma once
 
 #include <string>
@@ -20,10 +21,11 @@ namespace llmctl::core {
 struct Verdict {
   bool retry = false;
   absl::Duration backoff = absl::ZeroDuration();
-  std::string hint;  // when final: follows the cause
+  // Follows the cause. Final: why, and what the user can do; else what is left of the budget that pays.
+  std::string note;
 };
 
 // Counts the failure in `job`.
-Verdict JudgeFailure(Job& job, FailureClass failure_class);
+Verdict JudgeFailure(Job& job, const Diagnosis& diagnosis);
 
 }  // namespace llmctl::core

@@ -23,6 +23,7 @@ placement::Candidate MakeCandidate(const Job& job) {
   candidate.job = job.id;
   candidate.order = OrderOf(job.id);
   candidate.requirements = job.requirements;
+  candidate.avoided = {job.avoided_nodes.begin(), job.avoided_nodes.end()};
   if (job.attempt.has_value()) {
     for (const RankState& rank : job.attempt->ranks) candidate.previous.push_back({rank.node, rank.device});
   }

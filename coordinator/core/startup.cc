@@ -7,6 +7,7 @@
 #include "coordinator/core/deadlines.h"
 #include "coordinator/core/gang.h"
 #include "coordinator/core/handlers.h"
+#include "coordinator/core/node_ledger.h"
 #include "coordinator/core/step.h"
 
 namespace llmctl::core {
@@ -41,6 +42,9 @@ void ArmFor(Turn& turn, const Node& node, absl::Duration grace) {
   if (node.standing.service == NodeService::kDraining && !node.standing.drain_overdue) {
     turn.Arm({.purpose = Timer::Purpose::kDrain, .node = node.id}, node.standing.drain_deadline + grace);
   }
+  if (node.standing.trust == NodeTrust::kParole) {
+    turn.Arm({.purpose = Timer::Purpose::kParole, .node = node.id}, kParolePeriod);
+  }
 }
 
 }  // namespace
@@ -55,6 +59,7 @@ void RestoreVolatile(State& state) {
   state.proven_hosts.clear();
   state.waiting_reason.clear();
   state.run_time_since.clear();
+  state.preflights.clear();
   state.unsettled.clear();
   for (const auto& [id, node] : state.nodes) {
     if (IsUnsettled(node)) state.unsettled.insert(id);

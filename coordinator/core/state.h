@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <set>
 #include <string>
 #include <utility>
@@ -13,6 +14,7 @@
 #include "absl/time/time.h"
 
 #include "common/base/ids.h"
+#include "coordinator/classify/failure_rules.h"
 #include "coordinator/model/job.h"
 #include "coordinator/model/node.h"
 #include "coordinator/model/plan.h"
@@ -36,12 +38,15 @@ struct Timer {
     kTimeLimit,  // the job has run for its time limit
     kGrace,      // after a start of the coordinator: hosts that are still silent are lost
     kDrain,      // the jobs should have left the node
+    kPreflight,  // the node has been idle for long enough to be tested
+    kBurnIn,     // the node's burn-in may be tried again
+    kParole,     // the node's parole is over
   };
   Purpose purpose;
   JobId job;  // empty for kGrace and the timers of nodes
   int64_t generation = 0;
   int round = 0;  // of kStop: how often the hosts have been reminded
-  NodeId node = NodeId();  // of kDrain
+  NodeId node = NodeId();  // of kDrain and what follows it
 };
 
 // Do the hosts of a gang see the same files? The first writes a nonce, then the others read it.
@@ -59,6 +64,9 @@ struct HostLife {
 };
 
 struct State {
+  // Given at the start, and never changed: how exits are diagnosed.
+  std::shared_ptr<const classify::FailureRules> rules = classify::FailureRules::Defaults();
+
   Counters counters;
   std::map<JobId, Job> jobs;
   std::map<NodeId, Node> nodes;
@@ -76,6 +84,8 @@ struct State {
   // job's next gang on them need not wait for checks.
   std::map<JobId, std::map<NodeId, HostLife>> proven_hosts;
   std::map<JobId, std::string> waiting_reason;  // of queued jobs, from the last plan
+  // Numbers of the pre-flights that hosts were told to run on their present links; 0: about to be.
+  std::map<NodeId, int64_t> preflights;
   std::set<NodeId> unsettled;  // nodes whose standing changes by itself: looked at after every step
   std::map<JobId, absl::Duration> run_time_since;  // monotonic: up to when Job::run_time is accounted for
 };

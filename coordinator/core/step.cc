@@ -5,6 +5,7 @@
 #include "coordinator/core/gang.h"
 #include "coordinator/core/handlers.h"
 #include "coordinator/core/invariants.h"
+#include "coordinator/core/node_ledger.h"
 #include "coordinator/core/turn.h"
 
 namespace llmctl::core {
@@ -22,6 +23,7 @@ std::vector<Command> Step(State& state, const Event& event, Instant now) {
                  [&](const NodeDrainStarted& e) { OnNodeDrainStarted(turn, e); },
                  [&](const WorkerConnected& e) { OnWorkerConnected(turn, e); },
                  [&](const WorkerLost& e) { OnWorkerLost(turn, e); },
+                 [&](const PreflightFinished& e) { OnPreflightFinished(turn, e); },
                  [&](const ProbeAnswered& e) { OnProbeAnswered(turn, e); },
                  [&](const RankChanged& e) { OnRankChanged(turn, e); },
                  [&](const GangReleased& e) { OnGangReleased(turn, e); },

@@ -7,9 +7,11 @@
 
 #include "common/base/check.h"
 #include "coordinator/core/deadlines.h"
+#include "coordinator/core/failure_class.h"
 #include "coordinator/core/gang.h"
 #include "coordinator/core/handlers.h"
 #include "coordinator/core/job_lifecycle.h"
+#include "coordinator/core/node_ledger.h"
 
 namespace llmctl::core {
 namespace {
@@ -20,7 +22,7 @@ void OnProbeTimer(Turn& turn, Job& job) {
   for (const NodeId& host : HostsOf(*job.attempt)) {
     if (!answers.contains(host)) absl::StrAppend(&silent, silent.empty() ? "" : ", ", host.value());
   }
-  FailGang(turn, job, FailureClass::kInfrastructure,
+  FailGang(turn, job, SeenByCore("check-timeout", FailureClass::kInfrastructure),
            absl::StrCat(silent, " did not finish the check of the checkpoint directory ",
                         job.requirements.checkpoint_directory, " within ", absl::FormatDuration(kProbeDeadline),
                         "; its file system may hang"));
@@ -29,7 +31,7 @@ void OnProbeTimer(Turn& turn, Job& job) {
 void OnStartTimer(Turn& turn, Job& job) {
   int ready = 0;
   for (const RankState& rank : job.attempt->ranks) ready += rank.phase == RankPhase::kRunning;
-  FailGang(turn, job, FailureClass::kInfrastructure,
+  FailGang(turn, job, SeenByCore("start-timeout", FailureClass::kUnknown),
            absl::StrCat("only ", ready, " of ", job.attempt->ranks.size(), " ranks were ready within ",
                         absl::FormatDuration(kStartDeadline)));
 }
@@ -50,6 +52,23 @@ void OnGraceTimer(Turn& turn) {
   for (const NodeId& id : silent) LoseHost(turn, id, "it did not come back after the coordinator was started");
 }
 
+void OnNodeTimer(Turn& turn, const Timer& timer) {
+  switch (timer.purpose) {
+    case Timer::Purpose::kDrain: OnDrainTimer(turn, timer.node); return;
+    case Timer::Purpose::kPreflight: OnPreflightTimer(turn, timer.node); return;
+    case Timer::Purpose::kParole: EndParole(turn, timer.node); return;
+    // Without it, what follows the step goes on.
+    case Timer::Purpose::kBurnIn: return;
+    case Timer::Purpose::kBackoff:
+    case Timer::Purpose::kProbe:
+    case Timer::Purpose::kStart:
+    case Timer::Purpose::kStop:
+    case Timer::Purpose::kTimeLimit:
+    case Timer::Purpose::kGrace: break;
+  }
+  CHECK(false) << timer.node << " has a timer that is a job's";
+}
+
 }  // namespace
 
 void OnTimerFired(Turn& turn, const TimerFired& event) {
@@ -61,8 +80,8 @@ void OnTimerFired(Turn& turn, const TimerFired& event) {
     OnGraceTimer(turn);
     return;
   }
-  if (timer.purpose == Timer::Purpose::kDrain) {
-    OnDrainTimer(turn, timer.node);
+  if (!timer.node.empty()) {
+    OnNodeTimer(turn, timer);
     return;
   }
   Job& job = turn.state.jobs.at(timer.job);
@@ -74,7 +93,10 @@ void OnTimerFired(Turn& turn, const TimerFired& event) {
     case Timer::Purpose::kStop: OnStopTimer(turn, job, timer.round); return;
     case Timer::Purpose::kTimeLimit: OnTimeLimit(turn, job); return;
     case Timer::Purpose::kGrace:
-    case Timer::Purpose::kDrain: return;  // above
+    case Timer::Purpose::kDrain:
+    case Timer::Purpose::kPreflight:
+    case Timer::Purpose::kBurnIn:
+    case Timer::Purpose::kParole: return;  // above
   }
 }
 

@@ -65,7 +65,7 @@ void OnJobCancelled(Turn& turn, const JobCancelled& event) {
     turn.Log(*job, "cancelling", absl::StrCat("The job is being cancelled: ", job->cancel_reason, "."));
     StopGang(turn, *job, StopRequest::kPlain);
   } else {
-    EndJob(turn, *job, JobPhase::kCancelled, job->cancel_reason, FailureClass::kNone);
+    EndJob(turn, *job, JobPhase::kCancelled, job->cancel_reason);
     turn.RequestPlan();
   }
 }

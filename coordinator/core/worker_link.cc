@@ -4,6 +4,7 @@
 // it: live ranks are re-adopted and nothing is restarted, ranks that are gone fail their gang, processes of older
 // generations are stopped, and their devices stay taken until the host confirms.
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -11,8 +12,10 @@
 
 #include "absl/strings/str_cat.h"
 
+#include "coordinator/core/failure_class.h"
 #include "coordinator/core/gang.h"
 #include "coordinator/core/handlers.h"
+#include "coordinator/core/node_ledger.h"
 
 namespace llmctl::core {
 namespace {
@@ -89,7 +92,7 @@ void SettleGang(Turn& turn, Job& job, const NodeId& node, const std::vector<Shim
   if (job.phase == JobPhase::kStopping) {
     SendStop(turn, job, node);
   } else if (!missing.empty()) {
-    FailGang(turn, job, FailureClass::kInfrastructure,
+    FailGang(turn, job, SeenByCore("process-gone", FailureClass::kInfrastructure),
              absl::StrCat("host ", node.value(), " came back without rank ", missing,
                           " and does not know how it ended"));
   }
@@ -119,14 +122,17 @@ void OnWorkerConnected(Turn& turn, const WorkerConnected& event) {
       return;
     }
   }
+  std::optional<Node> before;
+  if (known != turn.state.nodes.end()) before = known->second;
   Node& node = turn.state.nodes[id];
-  NodeStanding standing = std::move(node.standing);
   node = event.node;
-  node.standing = std::move(standing);
+  if (before.has_value()) node.standing = before->standing;
   node.state = NodeState::kReady;
   turn.Save(node);
   turn.state.connected.insert(id);
   turn.Send(AdmitWorker{id, node.incarnation, event.link});
+
+  RegisterNode(turn, node, before);
 
   Shims shims;
   for (const ShimReport& report : event.shims) shims[report.generation].push_back(report);
@@ -156,6 +162,7 @@ void LoseHost(Turn& turn, const NodeId& id, const std::string& reason) {
   node.state = NodeState::kLost;
   turn.Save(node);
   turn.state.connected.erase(id);
+  ForgetPreflight(turn, id);
   for (auto& [job_id, job] : turn.state.jobs) {
     if (!HasLiveGang(job.phase)) continue;
     const Attempt& attempt = *job.attempt;
@@ -165,7 +172,8 @@ void LoseHost(Turn& turn, const NodeId& id, const std::string& reason) {
     }
     bool concerned = ranks_left && (!attempt.ranks_requested || MayHaveProcesses(attempt, id));
     if (concerned) {
-      FailGang(turn, job, FailureClass::kInfrastructure, absl::StrCat("host ", id.value(), " is lost: ", reason));
+      FailGang(turn, job, SeenByCore("host-lost", FailureClass::kInfrastructure),
+               absl::StrCat("host ", id.value(), " is lost: ", reason));
     }
     if (HasLiveGang(job.phase)) ConcludeIfReleased(turn, job);
   }

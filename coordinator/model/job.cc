@@ -30,18 +30,6 @@ const char* JobPhaseName(JobPhase phase) {
   return "?";
 }
 
-const char* FailureClassName(FailureClass c) {
-  switch (c) {
-    case FailureClass::kNone: return "";
-    case FailureClass::kConfig: return "config";
-    case FailureClass::kUser: return "user";
-    case FailureClass::kInfrastructure: return "infrastructure";
-    case FailureClass::kOutOfMemory: return "oom";
-    case FailureClass::kTimeLimit: return "time-limit";
-  }
-  return "?";
-}
-
 const char* RankPhaseName(RankPhase phase) {
   switch (phase) {
     case RankPhase::kAssigned: return "assigned";

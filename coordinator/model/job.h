@@ -19,6 +19,7 @@
 #include "absl/time/time.h"
 
 #include "common/base/ids.h"
+#include "coordinator/model/failure.h"
 
 namespace llmctl {
 
@@ -37,17 +38,6 @@ bool IsTerminal(JobPhase phase);
 // Starting, Running or Stopping: the job's attempt may have processes and owns its devices.
 bool HasLiveGang(JobPhase phase);
 const char* JobPhaseName(JobPhase phase);
-
-// Why something failed: decides whether and how it is retried.
-enum class FailureClass {
-  kNone,
-  kConfig,          // final
-  kUser,            // retried up to max_restarts
-  kInfrastructure,  // retried at once, then with back-off
-  kOutOfMemory,     // one retry
-  kTimeLimit,       // final
-};
-const char* FailureClassName(FailureClass c);
 
 // What of the specification the coordinator decides by.
 struct JobRequirements {
@@ -81,6 +71,8 @@ struct RankExit {
   bool stopped_by_agent = false;
   bool start_failed = false;
   std::string log_tail;
+  std::string kernel_log;  // what the kernel said about the process and its devices
+  Diagnosis diagnosis;     // made when the exit was reported; empty if it is no failure
   bool operator==(const RankExit&) const = default;
 };
 
@@ -96,7 +88,7 @@ struct RankState {
 
 // What ended a gang where it was not one of its ranks: a lost host, a missed deadline, a failed check.
 struct GangFailure {
-  FailureClass failure_class = FailureClass::kNone;
+  Diagnosis diagnosis;
   std::string text;
   bool operator==(const GangFailure&) const = default;
 };
@@ -165,7 +157,11 @@ struct Job {
 
   JobPhase phase = JobPhase::kQueued;
   std::string reason;  // why it is in this phase, for a person; queued: why it is back there, may be empty
-  FailureClass failure_class = FailureClass::kNone;
+  // Of the newest failure, whether it was retried or final.
+  Diagnosis failure;
+  std::string first_cause;  // which rank, where, what
+  // When the next attempt is tried, while the job is in back-off; for display.
+  absl::Time retry_time = absl::InfinitePast();
   // What Stopping leads to once all hosts have released the gang: the first of these that is set, else what
   // the restart policy makes of the failure.
   bool cancel_requested = false;
@@ -176,10 +172,14 @@ struct Job {
   int64_t last_attempt = 0;     // counters: persisted before anything carrying them is sent
   int64_t last_generation = 0;
   int user_restarts = 0;
-  int out_of_memory_restarts = 0;
+  std::map<std::string, int> limited_retries;  // by Diagnosis::budget
   // Since the checkpoint last advanced; gives the back-off and the no-progress cap.
   int infrastructure_failures = 0;
   absl::Duration backoff = absl::ZeroDuration();  // the one being waited for
+  // Since the checkpoint last advanced: nodes on which the job would fail again, avoided where others fit, and nodes
+  // that its failures have spoken against.
+  std::vector<NodeId> avoided_nodes;
+  std::vector<NodeId> accused_nodes;
 
   std::optional<Attempt> attempt;  // the newest; live while the phase says so
   std::vector<PastAttempt> past_attempts;  // those before it that may have had processes, oldest first, bounded

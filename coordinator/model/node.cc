@@ -14,14 +14,29 @@ const char* NodeServiceName(NodeService service) {
   return "?";
 }
 
-bool TakesRanks(const Node& node) { return node.standing.service == NodeService::kOpen; }
+const char* NodeTrustName(NodeTrust trust) {
+  switch (trust) {
+    case NodeTrust::kTrusted: return "trusted";
+    case NodeTrust::kQuarantined: return "quarantined";
+    case NodeTrust::kBurnIn: return "burn-in";
+    case NodeTrust::kParole: return "parole";
+  }
+  return "?";
+}
+
+bool TakesRanks(const Node& node) {
+  const NodeStanding& standing = node.standing;
+  bool trusted = standing.trust == NodeTrust::kTrusted || standing.trust == NodeTrust::kParole;
+  return standing.service == NodeService::kOpen && trusted;
+}
 
 std::string WhyNoRanks(const Node& node) {
   if (TakesRanks(node)) return "";
   const NodeStanding& standing = node.standing;
-  return standing.service_reason.empty()
-             ? NodeServiceName(standing.service)
-             : absl::StrCat(NodeServiceName(standing.service), ": ", standing.service_reason);
+  bool closed = standing.service != NodeService::kOpen;
+  const char* name = closed ? NodeServiceName(standing.service) : NodeTrustName(standing.trust);
+  const std::string& reason = closed ? standing.service_reason : standing.quarantine_reason;
+  return reason.empty() ? name : absl::StrCat(name, ": ", reason);
 }
 
 }  // namespace llmctl

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -35,6 +36,43 @@ enum class NodeService {
 };
 const char* NodeServiceName(NodeService service);
 
+// What the ledger of failures thinks of a node (core/node_ledger.h).
+enum class NodeTrust {
+  kTrusted,
+  kQuarantined,  // no new ranks; its burn-in begins when nothing runs there
+  kBurnIn,       // the same, and its pre-flight is being run again and again
+  kParole,       // takes ranks; one serious strike puts it back
+};
+const char* NodeTrustName(NodeTrust trust);
+
+// Something that speaks against a node.
+struct Strike {
+  absl::Time time = absl::InfinitePast();
+  double weight = 0;
+  std::string reason;
+  JobId job;  // whose failure it was; may be empty
+  bool operator==(const Strike&) const = default;
+};
+
+// One measurement of a pre-flight.
+struct PreflightCheck {
+  std::string name;     // "matmul", "memory", "all-reduce", "disk"
+  std::string outcome;  // "passed", "failed", "skipped"
+  double seconds = 0;
+  double value = 0;  // in `unit`; 0 if nothing was measured
+  std::string unit;
+  std::string detail;
+  bool operator==(const PreflightCheck&) const = default;
+};
+struct PreflightReport {
+  absl::Time time = absl::InfinitePast();
+  std::string boot_id;  // of the machine that was tested
+  bool passed = false;
+  std::string failure;  // the first, if it has not passed
+  std::vector<PreflightCheck> checks;
+  bool operator==(const PreflightReport&) const = default;
+};
+
 // What is kept of a node whatever agent, boot or machine comes under its name.
 struct NodeStanding {
   NodeService service = NodeService::kOpen;
@@ -42,6 +80,20 @@ struct NodeStanding {
   // How long jobs may take to leave a node that is drained; what is left then is stopped.
   absl::Duration drain_deadline = absl::ZeroDuration();
   bool drain_overdue = false;  // the deadline has passed
+
+  NodeTrust trust = NodeTrust::kTrusted;
+  std::string quarantine_reason;
+  // The sum of all strikes, each halved by every half-life since: as of strike_time.
+  double strike_score = 0;
+  absl::Time strike_time = absl::InfinitePast();
+  std::vector<Strike> strikes;  // the newest, oldest first, bounded
+  int quarantines = 0;
+  int burn_in_passed = 0;  // rounds of this burn-in
+  int burn_in_failed = 0;  // since it was last trusted
+
+  int64_t last_preflight = 0;  // counter: persisted before it is sent
+  bool preflight_wanted = false;
+  std::optional<PreflightReport> preflight;  // the newest
   bool operator==(const NodeStanding&) const = default;
 };
 
@@ -58,7 +110,7 @@ struct Node {
   bool operator==(const Node&) const = default;
 };
 
-// Whether new ranks may be placed there, as far as operators are concerned.
+// Whether new ranks may be placed there, as far as operators and the ledger are concerned.
 bool TakesRanks(const Node& node);
 // Why not, for a person; empty if it does.
 std::string WhyNoRanks(const Node& node);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -23,17 +24,18 @@ std::vector<const Candidate*> InOrder(const Snapshot& snapshot) {
   return order;
 }
 
-std::map<std::string, FreeDevices> FreeByFlavor(const Snapshot& snapshot) {
+std::map<std::string, FreeDevices> FreeByFlavor(const Snapshot& snapshot, const std::set<NodeId>& avoided) {
   std::map<std::string, FreeDevices> free;
   for (const Host& host : snapshot.hosts) {
+    if (avoided.contains(host.node)) continue;
     free[host.flavor][host.node].insert(host.free_devices.begin(), host.free_devices.end());
   }
   return free;
 }
 
 // Empty when the job does not fit.
-std::vector<Slot> Fit(const Candidate& candidate, const Snapshot& snapshot) {
-  std::map<std::string, FreeDevices> flavors = FreeByFlavor(snapshot);
+std::vector<Slot> FitWithout(const std::set<NodeId>& avoided, const Candidate& candidate, const Snapshot& snapshot) {
+  std::map<std::string, FreeDevices> flavors = FreeByFlavor(snapshot, avoided);
   for (int workers : WorkerCounts(candidate.requirements)) {
     for (auto& [flavor, free] : flavors) {
       if (WorkerCapacity(free, candidate.requirements.devices_per_worker) < workers) continue;
@@ -41,6 +43,12 @@ std::vector<Slot> Fit(const Candidate& candidate, const Snapshot& snapshot) {
     }
   }
   return {};
+}
+
+std::vector<Slot> Fit(const Candidate& candidate, const Snapshot& snapshot) {
+  std::vector<Slot> slots = FitWithout(candidate.avoided, candidate, snapshot);
+  if (slots.empty() && !candidate.avoided.empty()) slots = FitWithout({}, candidate, snapshot);
+  return slots;
 }
 
 void MarkTaken(Snapshot& snapshot, const Candidate& candidate, const std::vector<Slot>& slots) {

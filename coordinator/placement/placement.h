@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,8 @@ struct Candidate {
   JobRequirements requirements;
   // Where its ranks were in the last attempt: kept where possible, so that ranks are stable over restarts.
   std::vector<Slot> previous;
+  // Hosts on which it would fail again: taken only if it fits nowhere else.
+  std::set<NodeId> avoided;
 };
 
 // A connected host.

@@ -1,5 +1,6 @@
 #include "coordinator/rpc/job_mapping.h"
 
+#include <algorithm>
 #include <utility>
 
 #include <google/protobuf/io/coded_stream.h>
@@ -65,6 +66,21 @@ void AddRanks(const Attempt& attempt, v1::Job& out) {
       to->set_exit_reason(ExitReason(*rank.exit));
     }
   }
+}
+
+void AddFailure(const Job& job, v1::Job& out) {
+  bool cancelled = job.phase == JobPhase::kCancelled;
+  out.set_failure_class(cancelled ? "cancelled" : FailureClassName(job.failure.failure_class));
+  if (!job.failure.rule.empty()) {
+    out.set_failure_rule(job.failure.rule);
+    out.set_failure_outlook(OutlookName(job.failure.outlook));
+    out.set_first_cause(job.first_cause);
+  }
+  if (job.retry_time != absl::InfinitePast()) *out.mutable_retry_time() = ToTimestamp(job.retry_time);
+  out.set_restarts_left(std::max(0, job.requirements.max_restarts - job.user_restarts));
+  // The one that reaches the cap is final.
+  int failures_most = job.requirements.max_attempts_without_progress - 1;
+  out.set_failures_left(std::max(0, failures_most - job.infrastructure_failures));
 }
 
 v1::Progress ToProto(const runtime::Progress& p) {
@@ -151,7 +167,7 @@ v1::Job ToProto(const runtime::JobView& view, const std::string& waiting,
   out.set_phase(ToProto(job.phase));
   // While queued, what it waits for says more than why it came back to the queue.
   out.set_reason(job.phase == JobPhase::kQueued && !waiting.empty() ? waiting : job.reason);
-  out.set_failure_class(job.phase == JobPhase::kCancelled ? "cancelled" : FailureClassName(job.failure_class));
+  AddFailure(job, out);
   out.set_attempt(job.last_attempt);
   out.set_generation(job.last_generation);
   out.set_priority(job.requirements.priority);

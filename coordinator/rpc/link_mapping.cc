@@ -28,7 +28,8 @@ RankExit ToModel(const v1::ExitRecord& exit) {
           .fatal_message = exit.fatal_message(),
           .stopped_by_agent = exit.stopped_by_agent(),
           .start_failed = exit.start_failed(),
-          .log_tail = exit.log_tail()};
+          .log_tail = exit.log_tail(),
+          .kernel_log = exit.kernel_log()};
 }
 
 absl::StatusOr<core::ShimReport> ToModel(const v1::RunningShim& shim) {
@@ -100,6 +101,22 @@ core::ProbeAnswered ToModel(const NodeId& node, const v1::ProbeResult& result) {
           .error = result.error(),
           .dataset_digest = result.dataset_digest(),
           .nonce = result.nonce()};
+}
+
+core::PreflightFinished ToModel(const NodeId& node, const v1::PreflightResult& result) {
+  core::PreflightFinished finished{
+      .node = node, .number = result.number(), .interrupted = result.interrupted(), .report = {}};
+  finished.report.passed = result.passed();
+  finished.report.failure = result.failure();
+  for (const v1::PreflightCheck& check : result.checks()) {
+    finished.report.checks.push_back({.name = check.name(),
+                                      .outcome = check.outcome(),
+                                      .seconds = check.seconds(),
+                                      .value = check.value(),
+                                      .unit = check.unit(),
+                                      .detail = check.detail()});
+  }
+  return finished;
 }
 
 absl::StatusOr<core::RankChanged> ToModel(const NodeId& node, const v1::RankUpdate& update) {

@@ -23,6 +23,7 @@ inline constexpr int kLinkProtocolVersion = 1;
 absl::StatusOr<core::WorkerConnected> ToModel(const v1::Hello& hello);
 GenerationId ToModel(const v1::Generation& generation);
 core::ProbeAnswered ToModel(const NodeId& node, const v1::ProbeResult& result);
+core::PreflightFinished ToModel(const NodeId& node, const v1::PreflightResult& result);
 // InvalidArgument: a phase this program does not know.
 absl::StatusOr<core::RankChanged> ToModel(const NodeId& node, const v1::RankUpdate& update);
 core::CheckpointOffered ToModel(const NodeId& node, const v1::CheckpointCommitRequest& request);

@@ -81,6 +81,12 @@ void LinkOutlet::Probe(const core::ProbeHost& command) {
   Send(std::move(message));
 }
 
+void LinkOutlet::Preflight(const core::RunPreflight& command) {
+  v1::CoordinatorMessage message;
+  message.mutable_run_preflight()->set_number(command.number);
+  Send(std::move(message));
+}
+
 void LinkOutlet::Start(const core::StartRanks& command, const std::vector<std::string>& fabric_addresses) {
   v1::CoordinatorMessage message;
   *message.mutable_start() = ToProto(command, fabric_addresses);

@@ -34,6 +34,7 @@ class LinkOutlet final : public runtime::HostLink {
 
   void Welcome() override;
   void Probe(const core::ProbeHost& command) override;
+  void Preflight(const core::RunPreflight& command) override;
   void Start(const core::StartRanks& command, const std::vector<std::string>& fabric_addresses) override;
   void Stop(const core::StopRanks& command) override;
   void Answer(const core::AnswerCheckpoint& command) override;

@@ -9,7 +9,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 
+#include "common/base/instant.h"
 #include "common/base/status.h"
+#include "coordinator/core/node_ledger.h"
 #include "coordinator/rpc/grpc_status.h"
 #include "coordinator/rpc/job_lookup.h"
 #include "coordinator/rpc/job_mapping.h"
@@ -64,6 +66,35 @@ std::string ServiceReason(const Node& node, const v1::Node& view) {
   return absl::StrCat(reason, reason.empty() ? "" : "; ", DescribeDrain(node, view));
 }
 
+void AddLedger(const NodeStanding& standing, v1::Node& out) {
+  out.set_trust(NodeTrustName(standing.trust));
+  out.set_trust_reason(standing.quarantine_reason);
+  out.set_strike_score(core::StrikesOf(standing, Now().wall));
+  for (const Strike& strike : standing.strikes) {
+    v1::Strike* to = out.add_strikes();
+    *to->mutable_time() = ToTimestamp(strike.time);
+    to->set_weight(strike.weight);
+    to->set_reason(strike.reason);
+    to->set_job(strike.job.value());
+  }
+  out.set_preflight_pending(core::AwaitsPreflight(standing));
+  if (!standing.preflight) return;
+  v1::Preflight& preflight = *out.mutable_preflight();
+  *preflight.mutable_time() = ToTimestamp(standing.preflight->time);
+  preflight.set_boot_id(standing.preflight->boot_id);
+  preflight.set_passed(standing.preflight->passed);
+  preflight.set_failure(standing.preflight->failure);
+  for (const PreflightCheck& check : standing.preflight->checks) {
+    v1::PreflightCheck* to = preflight.add_checks();
+    to->set_name(check.name);
+    to->set_outcome(check.outcome);
+    to->set_seconds(check.seconds);
+    to->set_value(check.value);
+    to->set_unit(check.unit);
+    to->set_detail(check.detail);
+  }
+}
+
 v1::Node ToProto(const Node& node, const DeviceOwners& owners, const runtime::HostPresence& presence) {
   v1::Node out;
   out.set_id(node.id.value());
@@ -91,6 +122,7 @@ v1::Node ToProto(const Node& node, const DeviceOwners& owners, const runtime::Ho
   }
   out.set_service(NodeServiceName(node.standing.service));
   out.set_service_reason(ServiceReason(node, out));
+  AddLedger(node.standing, out);
   return out;
 }
 

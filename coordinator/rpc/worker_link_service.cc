@@ -82,6 +82,9 @@ class Connection final : public LinkReactor {
       case v1::AgentMessage::kProbeResult:
         runtime_.Tell(ToModel(node_, incoming_.probe_result()));
         return absl::OkStatus();
+      case v1::AgentMessage::kPreflightResult:
+        runtime_.Tell(ToModel(node_, incoming_.preflight_result()));
+        return absl::OkStatus();
       case v1::AgentMessage::kRankUpdate: {
         LLM_ASSIGN_OR_RETURN(core::RankChanged changed, ToModel(node_, incoming_.rank_update()));
         runtime_.Tell(std::move(changed));

@@ -216,6 +216,7 @@ void CoreLoop::CarryOut(const core::Command& command) {
   };
   std::visit(Overloaded{
                  [&](const core::ProbeHost& c) { send(c.node, [&](HostLink& link) { link.Probe(c); }); },
+                 [&](const core::RunPreflight& c) { send(c.node, [&](HostLink& link) { link.Preflight(c); }); },
                  [&](const core::StartRanks& c) {
                    std::vector<std::string> addresses;
                    for (const Slot& slot : c.slots) {

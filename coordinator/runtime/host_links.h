@@ -35,6 +35,7 @@ class HostLink {
   // The host is admitted: the first message of all.
   virtual void Welcome() = 0;
   virtual void Probe(const core::ProbeHost& command) = 0;
+  virtual void Preflight(const core::RunPreflight& command) = 0;
   // `fabric_addresses` by rank, of the whole gang.
   virtual void Start(const core::StartRanks& command, const std::vector<std::string>& fabric_addresses) = 0;
   virtual void Stop(const core::StopRanks& command) = 0;

@@ -23,6 +23,7 @@ absl::StatusOr<std::unique_ptr<Runtime>> Runtime::Start(Options options, store::
   LLM_ASSIGN_OR_RETURN(int64_t term, store.AcquireTerm());
   LLM_ASSIGN_OR_RETURN(store::Records records, store.Load());
   core::State state = StateFromRecords(std::move(records));
+  state.rules = options.failure_rules;
   Log(LogLevel::kInfo, "store-loaded",
       {{"term", term}, {"jobs", state.jobs.size()}, {"nodes", state.nodes.size()},
        {"revision", state.counters.revision}});

@@ -22,6 +22,7 @@
 
 #include "common/base/ids.h"
 #include "common/base/mutex.h"
+#include "coordinator/classify/failure_rules.h"
 #include "coordinator/core/event.h"
 #include "coordinator/runtime/host_links.h"
 #include "coordinator/runtime/inbox.h"
@@ -38,7 +39,8 @@ namespace llmctl::runtime {
 
 using UserRequest = std::variant<core::JobSubmitted, core::JobCancelled, core::JobSuspended, core::JobResumed,
                                  core::JobDeleted, core::NodeCordoned, core::NodeUncordoned, core::NodeDrainStarted>;
-using HostFact = std::variant<core::ProbeAnswered, core::RankChanged, core::GangReleased, core::CheckpointOffered>;
+using HostFact = std::variant<core::PreflightFinished, core::ProbeAnswered, core::RankChanged, core::GangReleased,
+                              core::CheckpointOffered>;
 
 // What a heartbeat says of its host, for people to see.
 struct HostReport {
@@ -61,6 +63,7 @@ class Runtime {
     size_t user_requests_max = 10000;
     size_t watch_changes_max = 4096;
     RendezvousStore::Limits rendezvous;
+    std::shared_ptr<const classify::FailureRules> failure_rules = classify::FailureRules::Defaults();
     std::string version;
     std::function<void(const absl::Status&)> on_fatal;
   };

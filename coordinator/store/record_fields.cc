@@ -90,6 +90,13 @@ void FieldReader::Read(const char* name, int64_t& out) {
   out = value->get<int64_t>();
 }
 
+void FieldReader::Read(const char* name, double& out) {
+  const nlohmann::json* value = Find(name);
+  if (!value) return;
+  if (!value->is_number()) return Fail(name, "a number", value->type_name());
+  out = value->get<double>();
+}
+
 void FieldReader::Read(const char* name, std::map<std::string, std::string>& out) {
   const nlohmann::json* value = Find(name);
   if (!value) return;

@@ -34,6 +34,7 @@ class FieldReader {
   void Read(const char* name, bool& out);
   void Read(const char* name, int& out);
   void Read(const char* name, int64_t& out);
+  void Read(const char* name, double& out);
   void Read(const char* name, std::map<std::string, std::string>& out);
   // Null leaves a time at its default and reads as the infinite duration.
   void ReadTime(const char* name, absl::Time& out);

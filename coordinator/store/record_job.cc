@@ -51,6 +51,41 @@ absl::Status DecodeRequirements(const json& object, const std::string& what, Job
   return fields.status();
 }
 
+json EncodeDiagnosis(const Diagnosis& d) {
+  return {{"rule", d.rule},
+          {"class", FailureClassName(d.failure_class)},
+          {"outlook", OutlookName(d.outlook)},
+          {"cascade", d.cascade},
+          {"retries_most", d.retries_most},
+          {"budget", d.budget},
+          {"strike", d.strike},
+          {"advice", d.advice}};
+}
+
+absl::Status DecodeDiagnosis(const json& object, const std::string& what, Diagnosis& d) {
+  FieldReader fields(object, what);
+  fields.Read("rule", d.rule);
+  fields.ReadEnum("class", FailureClass::kUnknown, FailureClassName, d.failure_class);
+  fields.ReadEnum("outlook", Outlook::kNever, OutlookName, d.outlook);
+  fields.Read("cascade", d.cascade);
+  fields.Read("retries_most", d.retries_most);
+  fields.Read("budget", d.budget);
+  fields.Read("strike", d.strike);
+  fields.Read("advice", d.advice);
+  return fields.status();
+}
+
+// Records of before the rules had a class only, and others than now.
+Diagnosis DiagnosisOfClass(const std::string& name) {
+  Diagnosis d;
+  d.rule = name;
+  if (name == "config" || name == "time-limit") d.outlook = Outlook::kNever;
+  if (name == "config" || name == "user" || name == "oom") d.failure_class = FailureClass::kUser;
+  if (name == "infrastructure") d.failure_class = FailureClass::kInfrastructure;
+  if (name == "time-limit") d.failure_class = FailureClass::kScheduler;
+  return d;
+}
+
 json EncodeExit(const RankExit& exit) {
   return {{"exit_code", exit.exit_code},
           {"signal", exit.signal},
@@ -58,7 +93,9 @@ json EncodeExit(const RankExit& exit) {
           {"fatal_message", exit.fatal_message},
           {"stopped_by_agent", exit.stopped_by_agent},
           {"start_failed", exit.start_failed},
-          {"log_tail", exit.log_tail}};
+          {"log_tail", exit.log_tail},
+          {"kernel_log", exit.kernel_log},
+          {"diagnosis", EncodeDiagnosis(exit.diagnosis)}};
 }
 
 absl::Status DecodeExit(const json& object, const std::string& what, RankExit& exit) {
@@ -70,6 +107,10 @@ absl::Status DecodeExit(const json& object, const std::string& what, RankExit& e
   fields.Read("stopped_by_agent", exit.stopped_by_agent);
   fields.Read("start_failed", exit.start_failed);
   fields.Read("log_tail", exit.log_tail);
+  fields.Read("kernel_log", exit.kernel_log);
+  if (const json* diagnosis = fields.Find("diagnosis")) {
+    fields.Merge(DecodeDiagnosis(*diagnosis, what, exit.diagnosis));
+  }
   return fields.status();
 }
 
@@ -80,6 +121,12 @@ const char* StopRequestName(StopRequest stop) {
     case StopRequest::kYield: return "yield";
   }
   return "?";
+}
+
+json EncodeNodes(const std::vector<NodeId>& nodes) {
+  json out = json::array();
+  for (const NodeId& node : nodes) out.push_back(node.value());
+  return out;
 }
 
 json EncodeAttempt(const Attempt& attempt) {
@@ -93,19 +140,17 @@ json EncodeAttempt(const Attempt& attempt) {
     if (rank.exit) item["exit"] = EncodeExit(*rank.exit);
     ranks.push_back(std::move(item));
   }
-  json unreleased = json::array();
-  for (const NodeId& node : attempt.unreleased) unreleased.push_back(node.value());
   json out = {{"number", attempt.number},
               {"generation", attempt.generation},
               {"ranks", std::move(ranks)},
               {"ranks_requested", attempt.ranks_requested},
-              {"unreleased", std::move(unreleased)},
+              {"unreleased", EncodeNodes(attempt.unreleased)},
               {"stop", StopRequestName(attempt.stop)},
               {"stop_reason", attempt.stop_reason},
               {"start_time", EncodeTime(attempt.start_time)},
               {"start_checkpoint_step", attempt.start_checkpoint_step}};
   if (attempt.failure) {
-    out["failure"] = {{"class", FailureClassName(attempt.failure->failure_class)}, {"text", attempt.failure->text}};
+    out["failure"] = {{"diagnosis", EncodeDiagnosis(attempt.failure->diagnosis)}, {"text", attempt.failure->text}};
   }
   return out;
 }
@@ -131,7 +176,12 @@ absl::Status DecodeNode(const json& item, const std::string& what, std::vector<N
 
 absl::Status DecodeFailure(const json& object, const std::string& what, GangFailure& failure) {
   FieldReader fields(object, what);
-  fields.ReadEnum("class", FailureClass::kTimeLimit, FailureClassName, failure.failure_class);
+  std::string old_class;
+  fields.Read("class", old_class);
+  if (!old_class.empty()) failure.diagnosis = DiagnosisOfClass(old_class);
+  if (const json* diagnosis = fields.Find("diagnosis")) {
+    fields.Merge(DecodeDiagnosis(*diagnosis, what, failure.diagnosis));
+  }
   fields.Read("text", failure.text);
   return fields.status();
 }
@@ -154,9 +204,7 @@ absl::Status DecodeAttempt(const json& object, const std::string& what, Attempt&
 }
 
 json EncodePastAttempt(const PastAttempt& past) {
-  json nodes = json::array();
-  for (const NodeId& node : past.nodes) nodes.push_back(node.value());
-  return {{"number", past.number}, {"generation", past.generation}, {"nodes", std::move(nodes)}};
+  return {{"number", past.number}, {"generation", past.generation}, {"nodes", EncodeNodes(past.nodes)}};
 }
 
 absl::Status DecodePastAttempt(const json& object, const std::string& what, PastAttempt& past) {
@@ -189,20 +237,40 @@ absl::Status DecodeCheckpoint(const json& object, const std::string& what, Check
   return fields.status();
 }
 
+void DecodeFailureOfJob(FieldReader& fields, const std::string& what, Job& job) {
+  std::string old_class;
+  fields.Read("failure_class", old_class);
+  if (!old_class.empty()) job.failure = DiagnosisOfClass(old_class);
+  if (const json* diagnosis = fields.Find("failure")) fields.Merge(DecodeDiagnosis(*diagnosis, what, job.failure));
+  fields.Read("first_cause", job.first_cause);
+  fields.ReadTime("retry_time", job.retry_time);
+  fields.Read("user_restarts", job.user_restarts);
+  int out_of_memory_restarts = 0;
+  fields.Read("out_of_memory_restarts", out_of_memory_restarts);
+  if (out_of_memory_restarts > 0) job.limited_retries["memory"] = out_of_memory_restarts;
+  if (const json* retries = fields.Find("limited_retries"); retries != nullptr && retries->is_object()) {
+    FieldReader counts(*retries, what);
+    for (const auto& [rule, count] : retries->items()) counts.Read(rule.c_str(), job.limited_retries[rule]);
+    fields.Merge(counts.status());
+  }
+  fields.Read("infrastructure_failures", job.infrastructure_failures);
+  fields.ReadDuration("backoff", job.backoff);
+  auto read_nodes = [&](const char* name, std::vector<NodeId>& nodes) {
+    fields.ForEach(name, [&](const json& item) { return DecodeNode(item, what, nodes); });
+  };
+  read_nodes("avoided_nodes", job.avoided_nodes);
+  read_nodes("accused_nodes", job.accused_nodes);
+}
+
 void DecodeProgressOfJob(FieldReader& fields, Job& job) {
   fields.ReadEnum("phase", JobPhase::kCancelled, JobPhaseName, job.phase);
   fields.Read("reason", job.reason);
-  fields.ReadEnum("failure_class", FailureClass::kTimeLimit, FailureClassName, job.failure_class);
   fields.Read("cancel_requested", job.cancel_requested);
   fields.Read("cancel_reason", job.cancel_reason);
   fields.Read("time_limit_reached", job.time_limit_reached);
   fields.Read("suspend_requested", job.suspend_requested);
   fields.Read("last_attempt", job.last_attempt);
   fields.Read("last_generation", job.last_generation);
-  fields.Read("user_restarts", job.user_restarts);
-  fields.Read("out_of_memory_restarts", job.out_of_memory_restarts);
-  fields.Read("infrastructure_failures", job.infrastructure_failures);
-  fields.ReadDuration("backoff", job.backoff);
   fields.ReadDuration("run_time", job.run_time);
   fields.ReadTime("submit_time", job.submit_time);
   fields.ReadTime("start_time", job.start_time);
@@ -227,7 +295,9 @@ std::string EncodeJob(const Job& job) {
               {"idempotency_key", job.idempotency_key},
               {"phase", JobPhaseName(job.phase)},
               {"reason", job.reason},
-              {"failure_class", FailureClassName(job.failure_class)},
+              {"failure", EncodeDiagnosis(job.failure)},
+              {"first_cause", job.first_cause},
+              {"retry_time", EncodeTime(job.retry_time)},
               {"cancel_requested", job.cancel_requested},
               {"cancel_reason", job.cancel_reason},
               {"time_limit_reached", job.time_limit_reached},
@@ -235,9 +305,11 @@ std::string EncodeJob(const Job& job) {
               {"last_attempt", job.last_attempt},
               {"last_generation", job.last_generation},
               {"user_restarts", job.user_restarts},
-              {"out_of_memory_restarts", job.out_of_memory_restarts},
+              {"limited_retries", job.limited_retries},
               {"infrastructure_failures", job.infrastructure_failures},
               {"backoff", EncodeDuration(job.backoff)},
+              {"avoided_nodes", EncodeNodes(job.avoided_nodes)},
+              {"accused_nodes", EncodeNodes(job.accused_nodes)},
               {"past_attempts", std::move(past_attempts)},
               {"checkpoints", std::move(checkpoints)},
               {"run_time", EncodeDuration(job.run_time)},
@@ -267,6 +339,7 @@ absl::StatusOr<Job> DecodeJob(const JobId& id, absl::string_view blob) {
   }
   fields.Read("idempotency_key", job.idempotency_key);
   DecodeProgressOfJob(fields, job);
+  DecodeFailureOfJob(fields, what, job);
   if (const json* attempt = fields.Find("attempt")) fields.Merge(DecodeAttempt(*attempt, what, job.attempt.emplace()));
   fields.ForEach("past_attempts", [&](const json& item) {
     return DecodePastAttempt(item, what, job.past_attempts.emplace_back());

@@ -11,6 +11,8 @@
 namespace llmctl::store {
 namespace {
 
+using nlohmann::json;
+
 constexpr int kVersion = 1;
 
 const char* NodeStateName(NodeState state) {
@@ -21,26 +23,110 @@ const char* NodeStateName(NodeState state) {
   return "?";
 }
 
-nlohmann::json EncodeStanding(const NodeStanding& standing) {
-  return {{"service", NodeServiceName(standing.service)},
-          {"service_reason", standing.service_reason},
-          {"drain_deadline", EncodeDuration(standing.drain_deadline)},
-          {"drain_overdue", standing.drain_overdue}};
+json EncodeStrike(const Strike& strike) {
+  return {{"time", EncodeTime(strike.time)},
+          {"weight", strike.weight},
+          {"reason", strike.reason},
+          {"job", strike.job.value()}};
 }
 
-absl::Status DecodeStanding(const nlohmann::json& object, const std::string& what, NodeStanding& standing) {
+absl::Status DecodeStrike(const json& object, const std::string& what, Strike& strike) {
+  FieldReader fields(object, what);
+  std::string job;
+  fields.ReadTime("time", strike.time);
+  fields.Read("weight", strike.weight);
+  fields.Read("reason", strike.reason);
+  fields.Read("job", job);
+  strike.job = JobId(job);
+  return fields.status();
+}
+
+json EncodePreflight(const PreflightReport& report) {
+  json checks = json::array();
+  for (const PreflightCheck& check : report.checks) {
+    checks.push_back({{"name", check.name},
+                      {"outcome", check.outcome},
+                      {"seconds", check.seconds},
+                      {"value", check.value},
+                      {"unit", check.unit},
+                      {"detail", check.detail}});
+  }
+  return {{"time", EncodeTime(report.time)},
+          {"boot_id", report.boot_id},
+          {"passed", report.passed},
+          {"failure", report.failure},
+          {"checks", std::move(checks)}};
+}
+
+absl::Status DecodePreflight(const json& object, const std::string& what, PreflightReport& report) {
+  FieldReader fields(object, what);
+  fields.ReadTime("time", report.time);
+  fields.Read("boot_id", report.boot_id);
+  fields.Read("passed", report.passed);
+  fields.Read("failure", report.failure);
+  fields.ForEach("checks", [&](const json& item) {
+    FieldReader of_check(item, what);
+    PreflightCheck& check = report.checks.emplace_back();
+    of_check.Read("name", check.name);
+    of_check.Read("outcome", check.outcome);
+    of_check.Read("seconds", check.seconds);
+    of_check.Read("value", check.value);
+    of_check.Read("unit", check.unit);
+    of_check.Read("detail", check.detail);
+    return of_check.status();
+  });
+  return fields.status();
+}
+
+json EncodeStanding(const NodeStanding& standing) {
+  json strikes = json::array();
+  for (const Strike& strike : standing.strikes) strikes.push_back(EncodeStrike(strike));
+  json out = {{"service", NodeServiceName(standing.service)},
+              {"service_reason", standing.service_reason},
+              {"drain_deadline", EncodeDuration(standing.drain_deadline)},
+              {"drain_overdue", standing.drain_overdue},
+              {"trust", NodeTrustName(standing.trust)},
+              {"quarantine_reason", standing.quarantine_reason},
+              {"strike_score", standing.strike_score},
+              {"strike_time", EncodeTime(standing.strike_time)},
+              {"strikes", std::move(strikes)},
+              {"quarantines", standing.quarantines},
+              {"burn_in_passed", standing.burn_in_passed},
+              {"burn_in_failed", standing.burn_in_failed},
+              {"last_preflight", standing.last_preflight},
+              {"preflight_wanted", standing.preflight_wanted}};
+  if (standing.preflight) out["preflight"] = EncodePreflight(*standing.preflight);
+  return out;
+}
+
+absl::Status DecodeStanding(const json& object, const std::string& what, NodeStanding& standing) {
   FieldReader fields(object, what);
   fields.ReadEnum("service", NodeService::kDrained, NodeServiceName, standing.service);
   fields.Read("service_reason", standing.service_reason);
   fields.ReadDuration("drain_deadline", standing.drain_deadline);
   fields.Read("drain_overdue", standing.drain_overdue);
+  fields.ReadEnum("trust", NodeTrust::kParole, NodeTrustName, standing.trust);
+  fields.Read("quarantine_reason", standing.quarantine_reason);
+  fields.Read("strike_score", standing.strike_score);
+  fields.ReadTime("strike_time", standing.strike_time);
+  fields.ForEach("strikes", [&](const json& item) {
+    return DecodeStrike(item, what, standing.strikes.emplace_back());
+  });
+  fields.Read("quarantines", standing.quarantines);
+  fields.Read("burn_in_passed", standing.burn_in_passed);
+  fields.Read("burn_in_failed", standing.burn_in_failed);
+  fields.Read("last_preflight", standing.last_preflight);
+  fields.Read("preflight_wanted", standing.preflight_wanted);
+  if (const json* preflight = fields.Find("preflight")) {
+    fields.Merge(DecodePreflight(*preflight, what, standing.preflight.emplace()));
+  }
   return fields.status();
 }
 
 }  // namespace
 
 std::string EncodeNode(const Node& node) {
-  nlohmann::json devices = nlohmann::json::array();
+  json devices = json::array();
   for (const DeviceInfo& device : node.devices) {
     devices.push_back({{"index", device.index},
                        {"kind", device.kind},
@@ -60,9 +146,9 @@ std::string EncodeNode(const Node& node) {
 }
 
 absl::StatusOr<Node> DecodeNode(const NodeId& id, absl::string_view blob) {
-  nlohmann::json json = nlohmann::json::parse(blob.begin(), blob.end(), nullptr, /*allow_exceptions=*/false);
+  json object = json::parse(blob.begin(), blob.end(), nullptr, /*allow_exceptions=*/false);
   std::string what = absl::StrCat("node ", id.value());
-  FieldReader reader(json, what);
+  FieldReader reader(object, what);
   Node node;
   node.id = id;
   reader.CheckVersion(kVersion);
@@ -72,7 +158,7 @@ absl::StatusOr<Node> DecodeNode(const NodeId& id, absl::string_view blob) {
   reader.Read("trainer_digest", node.trainer_digest);
   reader.Read("fabric_address", node.fabric_address);
   reader.ReadEnum("state", NodeState::kLost, NodeStateName, node.state);
-  reader.ForEach("devices", [&](const nlohmann::json& item) {
+  reader.ForEach("devices", [&](const json& item) {
     FieldReader fields(item, what);
     DeviceInfo device;
     fields.Read("index", device.index);
@@ -83,7 +169,7 @@ absl::StatusOr<Node> DecodeNode(const NodeId& id, absl::string_view blob) {
     node.devices.push_back(std::move(device));
     return fields.status();
   });
-  if (const nlohmann::json* standing = reader.Find("standing")) {
+  if (const json* standing = reader.Find("standing")) {
     reader.Merge(DecodeStanding(*standing, what, node.standing));
   }
   if (!reader.status().ok()) return reader.status();

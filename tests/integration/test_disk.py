@@ -110,7 +110,7 @@ class DamagedCheckpoints(ClusterTestCase):
         self.kill_trainers(cluster)
 
         view = self.wait_for_phase(cluster, job_id, FAILED)
-        self.assertEqual(view["failureClass"], "config")
+        self.assertEqual((view["failureClass"], view["failureOutlook"]), ("user", "never"))
         self.assertIn("none of the 2 checkpoints to resume from is usable", view["reason"])
 
 

@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
 """What operators do with hosts, and what becomes of the jobs there."""
 
+import os
+import signal
 import unittest
 
 from cluster import Cluster
 from cluster_test_case import JOB_SECONDS, SUCCEEDED, ClusterTestCase
 from training_job import Job
 
-STEPS = 60
-DRAINED_AT = 15
+STEPS = 30
+DRAINED_AT = 8
 
 
 class Drain(ClusterTestCase):
@@ -32,7 +34,7 @@ class Drain(ClusterTestCase):
         self.assertEqual(view["attempt"], 2)
         self.assertNotEqual(self.host_of(cluster, job_id), drained)
         self.assertEqual(job.losses(), undisturbed.losses())
-        first, second = (self.steps_of(job, generation) for generation in job.generations())
+        first, second = map(job.steps_of, job.generations())
         self.assertEqual(max(first) + 1, min(second), "a job that yields saves what it has: no step is taken twice")
         texts = [event["text"] for event in cluster.json("events", job_id)["events"]]
         self.assertTrue(any(f"host {drained} is being drained" in text for text in texts), texts)
@@ -55,11 +57,50 @@ class Drain(ClusterTestCase):
     def host_of(cluster: Cluster, job_id: str) -> str:
         return cluster.json("get", job_id)["ranks"][0]["node"]
 
+
+class Ledger(ClusterTestCase):
+    def test_host_on_which_a_trainer_dies_again_and_again_is_tested_and_earns_its_way_back(self):
+        # The second host is too small for the job: it would go there instead.
+        cluster = self.start_cluster(devices=(2, 1))
+        job = Job("unlucky", cluster.root / "checkpoints", steps=40, checkpoint_every=1000,
+                  extra="faultTolerance:\n  maxAttemptsWithoutProgress: 10\n")
+        job_id = self.submit(cluster, job)
+        for generation in (1, 2, 3):
+            cluster.wait_until(f"attempt {generation} trains", lambda: job.generations()[-1:] == [generation])
+            os.kill(max(cluster.processes("llm-trainer")), signal.SIGBUS)
+
+        quarantined = cluster.wait_until(
+            "the host takes no ranks", lambda: self.node_if(cluster, "host-0", ("quarantined", "burn-in", "parole")))
+        self.assertIn("killed by signal 7", quarantined["strikes"][-1]["reason"])
+        self.assertEqual([strike["job"] for strike in quarantined["strikes"]], [job_id] * 3)
+        paroled = cluster.wait_until("its burn-in is passed", lambda: self.node_if(cluster, "host-0", ("parole",)))
+
+        self.assertTrue(paroled["preflight"]["passed"], paroled)
+        self.assertEqual({check["name"]: check["outcome"] for check in paroled["preflight"]["checks"]},
+                         dict.fromkeys(("matmul", "memory", "all-reduce", "disk"), "passed"))
+        view = self.wait_for_phase(cluster, job_id, SUCCEEDED)
+        self.assertEqual(view["attempt"], 4)
+        texts = [event["text"] for event in cluster.json("events", job_id)["events"]]
+        self.assertTrue(any("(infrastructure, rule bad-instruction-or-bus): rank" in text for text in texts), texts)
+        listed = cluster.llmctl("nodes", "strikes", "host-0").stdout
+        self.assertIn("ready, parole", listed)
+
+    def test_idle_host_is_tested_after_its_registration_and_the_result_is_shown(self):
+        cluster = self.start_cluster(devices=(2,))
+
+        node = cluster.wait_until("the pre-flight has ended",
+                                  lambda: "preflight" in (n := cluster.json("nodes", "get", "host-0")) and n)
+
+        self.assertTrue(node["preflight"]["passed"], node["preflight"])
+        self.assertFalse(node["preflightPending"])
+        shown = cluster.llmctl("nodes", "get", "host-0").stdout
+        self.assertIn("GFLOP/s", shown)
+        self.assertFalse(list(cluster.root.glob("host-0/preflight-*")), "it leaves nothing behind")
+
     @staticmethod
-    def steps_of(job: Job, generation: int) -> list[int]:
-        path = next(job.directory.rglob(f"curves/*-g{generation}.jsonl"))
-        return [int(line.split('"step":')[1].split(",")[0]) for line in path.read_text().splitlines()
-                if '"loss"' in line]
+    def node_if(cluster: Cluster, name: str, trusts: tuple[str, ...]) -> dict | None:
+        node = cluster.json("nodes", "get", name)
+        return node if node["trust"] in trusts else None
 
 
 if __name__ == "__main__":

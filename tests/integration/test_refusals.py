@@ -37,7 +37,7 @@ class Refusals(ClusterTestCase):
 
         self.assertEqual(waited.returncode, 1, waited.stderr)
         view = self.wait_for_phase(cluster, job_id, FAILED)
-        self.assertEqual(view["failureClass"], "config")
+        self.assertEqual((view["failureClass"], view["failureOutlook"]), ("user", "never"))
         self.assertIn(str(missing), view["reason"])
         self.assertEqual(view["attempt"], 1)
 
@@ -71,7 +71,7 @@ class Refusals(ClusterTestCase):
 
         view = self.wait_for_phase(cluster, job_id, FAILED)
 
-        self.assertEqual(view["failureClass"], "config")
+        self.assertEqual((view["failureClass"], view["failureOutlook"]), ("user", "never"))
         for expected in ("host-0", "stranger", str(job.directory)):
             self.assertIn(expected, view["reason"])
         self.assertEqual(job.last_step(), 0)

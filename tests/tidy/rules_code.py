@@ -11,8 +11,8 @@ FUNCTION_LINES_MAX = 70
 PARAMETERS_MAX = 5
 
 # What must give the same result for the same arguments, whenever and wherever it runs.
-PURE = ("coordinator/core", "coordinator/placement", "coordinator/model", "worker/agent/core", "common/layout",
-        "worker/data/shards/sampler.h", "worker/data/shards/sampler.cc")
+PURE = ("coordinator/core", "coordinator/classify", "coordinator/placement", "coordinator/model", "worker/agent/core",
+        "common/layout", "worker/data/shards/sampler.h", "worker/data/shards/sampler.cc")
 # Folders whose errors are absl::Status.
 NO_EXCEPTIONS = ("coordinator", "worker/agent", "worker/shim", "worker/contract", "worker/data", "client", "common",
                  "simulator")

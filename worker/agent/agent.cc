@@ -17,6 +17,7 @@
 #include "llmctl/v1/worker_link.pb.h"
 #include "worker/agent/core/step.h"
 #include "worker/agent/host/host_facts.h"
+#include "worker/agent/host/kernel_log.h"
 #include "worker/agent/host/probe.h"
 #include "worker/agent/host/rank_log.h"
 #include "worker/agent/inbox.h"
@@ -62,7 +63,9 @@ Agent::Agent(Options options, StateDir state_dir, AgentMetrics& metrics)
       standbys_(std::move(options.standbys), [this](Event event) { events_.push_back(std::move(event)); }),
       backoff_(kBackoffMin),
       // Hosts that lost one coordinator must not come back in step.
-      jitter_(Fingerprint64(absl::StrCat(identity_.node, identity_.boot_id, identity_.incarnation))) {
+      jitter_(Fingerprint64(absl::StrCat(identity_.node, identity_.boot_id, identity_.incarnation))),
+      preflight_(std::move(options.preflight),
+                 [inbox = inbox_](PreflightFinished finished) { inbox->Put(Event(std::move(finished))); }) {
   for (const Device& device : identity_.devices) state_.devices.insert(device.index);
   state_.standbys_wanted = options.standbys_wanted;
 }
@@ -109,6 +112,7 @@ void Agent::StepAll() {
   while (!events_.empty()) {
     Event event = std::move(events_.front());
     events_.pop_front();
+    AttachKernelLog(event);
     LogRankChange(event);
     if (const auto* said = std::get_if<ShimMessage>(&event); said != nullptr && said->rank == 0) {
       const auto* progress = std::get_if<contract::Progress>(&said->message);
@@ -117,6 +121,16 @@ void Agent::StepAll() {
     fences_lost_ = false;
     for (const Command& command : Step(state_, event, Now())) Execute(command);
   }
+}
+
+void Agent::AttachKernelLog(Event& event) const {
+  auto* exited = std::get_if<RankExited>(&event);
+  if (exited == nullptr || exited->exit.stopped_by_agent || exited->exit.start_failed) return;
+  if (exited->exit.signal == 0 && exited->exit.exit_code == 0) return;
+  auto gang = state_.gangs.find(exited->generation);
+  if (gang == state_.gangs.end()) return;
+  auto rank = gang->second.ranks.find(exited->rank);
+  if (rank != gang->second.ranks.end()) exited->exit.kernel_log = KernelLinesAbout(rank->second.pid);
 }
 
 void Agent::Execute(const Command& command) {
@@ -146,6 +160,8 @@ void Agent::Execute(const Command& command) {
                  [&](const RemoveProbe& c) {
                    work_.Add([c] { RemoveProbeFile(c.checkpoint_directory, c.nonce); });
                  },
+                 [&](const RunPreflight&) { preflight_.Begin(); },
+                 [&](const CancelPreflight&) { preflight_.Cancel(); },
                  [&](const ArmTimer& c) { timers_.emplace(MonotonicNow() + c.delay, c.timer); },
              },
              command);

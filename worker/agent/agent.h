@@ -19,6 +19,7 @@
 #include "worker/agent/core/command.h"
 #include "worker/agent/core/event.h"
 #include "worker/agent/core/state.h"
+#include "worker/agent/host/preflight_run.h"
 #include "worker/agent/host/shim_set.h"
 #include "worker/agent/host/standby_set.h"
 #include "worker/agent/host/state_dir.h"
@@ -42,6 +43,7 @@ class Agent {
     ShimSet::Options shims;
     StandbySet::Options standbys;
     int standbys_wanted = 0;
+    PreflightRun::Options preflight;
     UniqueFd signals;  // a signalfd: any signal on it ends Run()
   };
   Agent(Options options, StateDir state_dir, AgentMetrics& metrics);
@@ -55,6 +57,8 @@ class Agent {
  private:
   // ---- the loop ----
   void StepAll();
+  // Whatever the kernel knows of why the rank ended.
+  void AttachKernelLog(Event& event) const;
   void Execute(const Command& command);
   void Spawn(const SpawnShim& command);
   int PollTimeout(absl::Duration now) const;
@@ -94,6 +98,7 @@ class Agent {
   absl::Duration silence_max_;
   SeededRng jitter_;
 
+  PreflightRun preflight_;
   WorkQueue work_;  // last: its jobs use the rest
 };
 

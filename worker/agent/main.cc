@@ -124,6 +124,7 @@ absl::Status Run(const Flags& flags, UniqueFd signals) {
   LLM_ASSIGN_OR_RETURN(HostIdentity identity, Identify(flags, trainer, state_dir));
   int cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   int devices = static_cast<int>(identity.devices.size());
+  std::string device_kind = identity.devices.front().kind;
   int threads = flags.threads_per_device > 0 ? flags.threads_per_device : std::max(1, cores / devices);
 
   AgentMetrics metrics;
@@ -149,6 +150,11 @@ absl::Status Run(const Flags& flags, UniqueFd signals) {
                                       .roots = AllowedRoots(flags.allowed_roots)},
                             .standbys = std::move(standbys),
                             .standbys_wanted = flags.standby < 0 ? devices : flags.standby,
+                            .preflight = {.trainer_program = trainer,
+                                          .directory = state_dir.path(),
+                                          .devices = devices,
+                                          .device_kind = device_kind,
+                                          .environment = TrainerEnvironment(threads)},
                             .signals = std::move(signals)};
   return Agent(std::move(options), std::move(state_dir), metrics).Run();
 }

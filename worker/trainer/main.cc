@@ -1,5 +1,7 @@
 // llm-trainer: one process per device. Flags and wiring; the only place that catches exceptions (LibTorch's) and
 // turns every outcome into an exit code of worker/contract/exit_codes.h.
+#include <sys/prctl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -28,6 +30,7 @@
 #include "worker/contract/shim_config.h"
 #include "worker/trainer/failure.h"
 #include "worker/trainer/generate_command.h"
+#include "worker/trainer/preflight.h"
 #include "worker/trainer/standby.h"
 #include "worker/trainer/train_command.h"
 
@@ -165,6 +168,17 @@ int RunGenerate(const GenerateOptions& options) {
                   nullptr);
 }
 
+// Of an idle host: whatever else runs there goes first, and it does not outlive the agent that asked for it.
+int RunPreflightCommand(const PreflightOptions& options) {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  setpriority(PRIO_PROCESS, 0, 19);
+  return Conclude(CatchExceptions([&]() -> absl::StatusOr<contract::ExitCode> {
+                    PrintLine(stdout, contract::EncodePreflight(RunPreflight(options)));
+                    return contract::kExitOk;
+                  }),
+                  nullptr);
+}
+
 int Main(int argc, char** argv) {
   SetDefaults();
   RestartWithDefaults(argv);
@@ -198,6 +212,13 @@ int Main(int argc, char** argv) {
   generate->add_option("--seed", generate_options.seed, "Same seed, same text");
   generate->add_option("--precision", generate_options.precision, "fp32 or bf16");
 
+  PreflightOptions preflight_options;
+  CLI::App* preflight = app.add_subcommand("preflight", "Test this host; prints what was found as JSON");
+  preflight->add_option("--directory", preflight_options.directory, "A folder on the disk to be tested")->required();
+  preflight->add_option("--devices", preflight_options.devices, "How many devices there are")
+      ->check(CLI::PositiveNumber);
+  preflight->add_option("--device-kind", preflight_options.device_kind, "cpu or cuda");
+
   CLI::App* version = app.add_subcommand("version", "Print the version");
   try {
     app.parse(argc, argv);
@@ -210,6 +231,7 @@ int Main(int argc, char** argv) {
     return contract::kExitOk;
   }
   if (standby->parsed()) return RunStandby(train_options, program, shown);
+  if (preflight->parsed()) return RunPreflightCommand(preflight_options);
   return generate->parsed() ? RunGenerate(generate_options) : RunTrain(train_options);
 }
 

@@ -51,6 +51,42 @@ TEST_F(NodeVerbs, GetShowsAHostAndJsonAllOfIt) {
   EXPECT_THAT(out_.str(), HasSubstr("\"service\": \"draining\""));
 }
 
+TEST_F(NodeVerbs, QuarantineAndPreflightAreShown) {
+  cluster_.node = MakeNode("open");
+  cluster_.node.set_trust("burn-in");
+  cluster_.node.set_trust_reason("rank 0 was killed by signal 7");
+  cluster_.node.set_strike_score(3);
+  cluster_.node.mutable_preflight()->set_passed(true);
+  v1::PreflightCheck* check = cluster_.node.mutable_preflight()->add_checks();
+  check->set_name("matmul");
+  check->set_outcome("passed");
+  check->set_value(250.25);
+  check->set_unit("GFLOP/s");
+
+  ASSERT_EQ(*GetNode({.node = "host-3"}, session_), ExitCode::kOk);
+
+  EXPECT_THAT(out_.str(), HasSubstr("ready, burn-in"));
+  EXPECT_THAT(out_.str(), HasSubstr("reason:      rank 0 was killed by signal 7"));
+  EXPECT_THAT(out_.str(), HasSubstr("strikes:     3.0"));
+  EXPECT_THAT(out_.str(), HasSubstr("pre-flight:  passed 1970-"));
+  EXPECT_THAT(out_.str(), HasSubstr("250.2 GFLOP/s"));
+}
+
+TEST_F(NodeVerbs, StrikesAreListedNewestFirst) {
+  cluster_.node = MakeNode("open");
+  for (const char* reason : {"older", "newer"}) {
+    v1::Strike* strike = cluster_.node.add_strikes();
+    strike->set_weight(1);
+    strike->set_job("j-1");
+    strike->set_reason(reason);
+  }
+
+  ASSERT_EQ(*NodeStrikes({.node = "host-3"}, session_), ExitCode::kOk);
+
+  EXPECT_LT(out_.str().find("newer"), out_.str().find("older"));
+  EXPECT_THAT(out_.str(), HasSubstr("j-1"));
+}
+
 TEST_F(NodeVerbs, CordonTellsWhy) {
   cluster_.node = MakeNode("cordoned", "new disks");
 

@@ -5,6 +5,8 @@
 
 #include "common/base/overloaded.h"
 #include "coordinator/core/gang.h"
+#include "coordinator/core/handlers.h"
+#include "coordinator/core/node_ledger.h"
 #include "coordinator/core/snapshot_for_placement.h"
 #include "coordinator/placement/placement.h"
 
@@ -13,11 +15,15 @@ namespace llmctl::core {
 CoreWorld::CoreWorld() : now{absl::Seconds(1000), absl::FromUnixSeconds(1'700'000'000)} { Do(CoordinatorStarted{}); }
 
 const std::vector<Command>& CoreWorld::Do(const Event& event) {
-  last = Step(state, event, now);
+  Take(Step(state, event, now));
+  return last;
+}
+
+void CoreWorld::Take(std::vector<Command> commands) {
+  last = std::move(commands);
   for (const Command& command : last) Keep(command);
   CheckStore();
   EXPECT_THAT(FindViolations(state), testing::IsEmpty());
-  return last;
 }
 
 void CoreWorld::Keep(const Command& command) {
@@ -76,6 +82,13 @@ void CoreWorld::Reconnect(const std::string& name, std::vector<ShimReport> shims
 
 void CoreWorld::Lose(const std::string& name) {
   Do(WorkerLost{NodeId(name), state.nodes.at(NodeId(name)).incarnation, "no heartbeat for 10 s"});
+}
+
+void CoreWorld::Struck(const std::string& name, Strike strike) {
+  Turn turn(state, now);
+  StrikeNode(turn, NodeId(name), std::move(strike));
+  SettleNodes(turn);
+  Take(turn.Finish());
 }
 
 std::vector<ShimReport> CoreWorld::ShimsOf(const std::string& name) const {

@@ -32,6 +32,8 @@ class CoreWorld {
   // The same agent again, with these shims.
   void Reconnect(const std::string& name, std::vector<ShimReport> shims);
   void Lose(const std::string& name);
+  // Something speaks against the host.
+  void Struck(const std::string& name, Strike strike);
   // What a host would report of the ranks that the core believes to run there.
   std::vector<ShimReport> ShimsOf(const std::string& name) const;
   void Release(const JobId& job, const std::string& name);
@@ -76,6 +78,7 @@ class CoreWorld {
   std::vector<Command> last;
 
  private:
+  void Take(std::vector<Command> commands);
   void CheckStore();
   void Keep(const Command& command);
 

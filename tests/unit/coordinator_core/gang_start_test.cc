@@ -71,7 +71,8 @@ TEST(GangStart, HostsWithoutASharedDirectoryFailTheJobAndAreNamed) {
   }
 
   EXPECT_EQ(world.job(id).phase, JobPhase::kFailed);
-  EXPECT_EQ(world.job(id).failure_class, FailureClass::kConfig);
+  EXPECT_EQ(world.job(id).failure.failure_class, FailureClass::kUser);
+  EXPECT_EQ(world.job(id).failure.outlook, Outlook::kNever);
   EXPECT_THAT(world.reason(id), HasSubstr("hosts node-a and node-b do not share the checkpoint directory /ckpt"));
   EXPECT_THAT(world.reason(id), HasSubstr("mount a shared file system"));
   EXPECT_THAT(world.state.device_owner, IsEmpty()) << "no process was ever asked for";
@@ -128,7 +129,8 @@ TEST(GangStart, DifferentDatasetsFailTheJobAndBothDigestsAreNamed) {
   world.Do(world.Passed(id, "node-b", "d2"));
 
   EXPECT_EQ(world.job(id).phase, JobPhase::kFailed);
-  EXPECT_EQ(world.job(id).failure_class, FailureClass::kConfig);
+  EXPECT_EQ(world.job(id).failure.failure_class, FailureClass::kUser);
+  EXPECT_EQ(world.job(id).failure.outlook, Outlook::kNever);
   EXPECT_THAT(world.reason(id), HasSubstr("node-a has digest d1"));
   EXPECT_THAT(world.reason(id), HasSubstr("node-b has d2"));
 }
@@ -142,7 +144,7 @@ TEST(GangStart, SilentCheckIsAnInfrastructureFailureAndTriedAgain) {
   world.Advance(kProbeDeadline);
 
   EXPECT_EQ(world.job(id).phase, JobPhase::kQueued);
-  EXPECT_EQ(world.job(id).failure_class, FailureClass::kInfrastructure);
+  EXPECT_EQ(world.job(id).failure.failure_class, FailureClass::kInfrastructure);
   EXPECT_THAT(world.reason(id), HasSubstr("node-a did not finish the check"));
 }
 

@@ -17,24 +17,15 @@ JobRequirements Budgets(int max_restarts, int without_progress) {
   return needs;
 }
 
-TEST(FailureClass, ReadsTheExitCodesOfTheTrainerContract) {
+TEST(FailureClass, RanksThatWeStoppedWereTerminatedAndDidNotFail) {
+  const classify::FailureRules& rules = *classify::FailureRules::Defaults();
+
   EXPECT_TRUE(ExitedWell(ExitCode(contract::kExitOk)));
   EXPECT_TRUE(EndedOnRequest(ExitCode(contract::kExitYielded)));
-  EXPECT_EQ(ClassifyExit(ExitCode(contract::kExitConfig)), FailureClass::kConfig);
-  EXPECT_EQ(ClassifyExit(ExitCode(contract::kExitUser)), FailureClass::kUser);
-  EXPECT_EQ(ClassifyExit(ExitCode(contract::kExitOutOfMemory)), FailureClass::kOutOfMemory);
-  EXPECT_EQ(ClassifyExit(ExitCode(contract::kExitInfrastructure)), FailureClass::kInfrastructure);
-  EXPECT_EQ(ClassifyExit(ExitCode(contract::kExitOrphaned)), FailureClass::kInfrastructure);
-  EXPECT_EQ(ClassifyExit(ExitCode(contract::kExitInternal)), FailureClass::kInfrastructure);
-  EXPECT_EQ(ClassifyExit(ExitCode(1)), FailureClass::kUser);
-  EXPECT_EQ(ClassifyExit(KilledBy(11)), FailureClass::kInfrastructure);
-}
-
-TEST(FailureClass, BelievesTheTrainersOwnWordOverTheCode) {
-  RankExit exit = ExitCode(1);
-  exit.fatal_class = "oom";
-
-  EXPECT_EQ(ClassifyExit(exit), FailureClass::kOutOfMemory);
+  EXPECT_EQ(DiagnoseExit(rules, ExitCode(contract::kExitOk)), Diagnosis{});
+  EXPECT_EQ(DiagnoseExit(rules, ExitCode(contract::kExitYielded)), Diagnosis{});
+  EXPECT_EQ(DiagnoseExit(rules, StoppedByAgent()), Diagnosis{});
+  EXPECT_EQ(DiagnoseExit(rules, KilledBy(9)).rule, "killed");
 }
 
 TEST(FirstCause, IsTheRankThatFailedOnItsOwnEvenIfItIsSeenLast) {
@@ -49,7 +40,7 @@ TEST(FirstCause, IsTheRankThatFailedOnItsOwnEvenIfItIsSeenLast) {
   world.ReleaseAll(id);
 
   EXPECT_EQ(world.job(id).phase, JobPhase::kFailed);
-  EXPECT_EQ(world.job(id).failure_class, FailureClass::kUser);
+  EXPECT_EQ(world.job(id).failure.failure_class, FailureClass::kUser);
   EXPECT_THAT(world.reason(id), HasSubstr("rank 2 on node-a ended with exit code 65: loss is NaN at step 7"));
 }
 
@@ -78,7 +69,7 @@ TEST(RestartPolicy, ConfigErrorIsFinal) {
   world.FailOnce(id, ExitCode(64, "no such dataset"));
 
   EXPECT_EQ(world.job(id).phase, JobPhase::kFailed);
-  EXPECT_EQ(world.job(id).failure_class, FailureClass::kConfig);
+  EXPECT_EQ(world.job(id).failure.outlook, Outlook::kNever);
 }
 
 TEST(RestartPolicy, UserFailuresSpendTheUsersBudget) {
@@ -108,7 +99,7 @@ TEST(RestartPolicy, OutOfMemoryIsTriedOnceMore) {
   world.FailOnce(id, ExitCode(66));
 
   EXPECT_EQ(world.job(id).phase, JobPhase::kFailed);
-  EXPECT_EQ(world.job(id).failure_class, FailureClass::kOutOfMemory);
+  EXPECT_EQ(world.job(id).failure.rule, "exit-out-of-memory");
   EXPECT_EQ(world.job(id).user_restarts, 0);
 }
 
@@ -159,9 +150,110 @@ TEST(RestartPolicy, FailuresWithoutProgressEndTheJobAtTheCap) {
   }
 
   EXPECT_EQ(world.job(id).phase, JobPhase::kFailed);
-  EXPECT_EQ(world.job(id).failure_class, FailureClass::kInfrastructure);
+  EXPECT_EQ(world.job(id).failure.failure_class, FailureClass::kInfrastructure);
   EXPECT_THAT(world.reason(id), HasSubstr("maxAttemptsWithoutProgress is 3"));
   EXPECT_THAT(world.reason(id), HasSubstr("killed by signal 9"));
+}
+
+TEST(RestartPolicy, MemoryHasOneBudgetWhateverRuleFindsThatItRanOut) {
+  CoreWorld world;
+  world.Connect("node-a");
+  JobId id = world.Submit(Budgets(5, 5));
+  RankExit killed = KilledBy(9);
+  killed.kernel_log = "Memory cgroup out of memory: Killed process 100 (llm-trainer) total-vm:9kB";
+
+  world.Run(id);
+  world.FailOnce(id, killed);
+  EXPECT_EQ(world.job(id).phase, JobPhase::kQueued);
+  world.Run(id);
+  world.FailOnce(id, ExitCode(66));
+
+  EXPECT_EQ(world.job(id).phase, JobPhase::kFailed);
+  EXPECT_THAT(world.reason(id), HasSubstr("use a smaller training.microBatchSize"));
+}
+
+TEST(RestartPolicy, DeviceMemoryIsFinalAndNamesTheFieldToLower) {
+  CoreWorld world;
+  world.Connect("node-a");
+  JobId id = world.Submit(Budgets(5, 5));
+
+  world.Run(id);
+  world.FailOnce(id, ExitCode(70, "CUDA out of memory. Tried to allocate 2.00 GiB"));
+
+  EXPECT_EQ(world.job(id).phase, JobPhase::kFailed);
+  EXPECT_THAT(world.reason(id), HasSubstr("lower training.microBatchSize, or use more devices"));
+}
+
+TEST(RestartPolicy, HistoryTellsClassCauseAndWhatIsLeft) {
+  CoreWorld world;
+  world.Connect("node-a");
+  JobId id = world.Submit(Budgets(2, 3));
+
+  world.Run(id);
+  world.FailOnce(id, ExitCode(65, "loss is NaN"));
+  EXPECT_THAT(world.HistoryText(id, "queued"),
+              HasSubstr("(user, rule exit-user): rank 0 on node-a ended with exit code 65: loss is NaN; 1 of 2 "
+                        "restarts are left"));
+  for (int i = 0; i < 2; ++i) {
+    world.Run(id);
+    world.FailOnce(id, KilledBy(9));
+  }
+
+  EXPECT_THAT(world.HistoryText(id, "queued"), HasSubstr("failure 2 without a new checkpoint, 3 end the job"));
+  EXPECT_THAT(world.HistoryText(id, "queued"), HasSubstr("Trying again in 1s."));
+  EXPECT_EQ(world.job(id).retry_time, world.now.wall + absl::Seconds(1));
+  EXPECT_EQ(world.job(id).first_cause.substr(0, 30), "rank 0 on node-a was killed by");
+}
+
+TEST(RestartPolicy, NodeThatWouldFailAgainIsAvoidedWhileAnotherFits) {
+  CoreWorld world;
+  world.Connect("node-a");
+  world.Connect("node-b");
+  JobId id = world.Submit(Budgets(0, 10));
+  world.Run(id);
+  ASSERT_EQ(world.job(id).attempt->ranks[0].node, NodeId("node-a"));
+
+  world.FailOnce(id, KilledBy(7));
+  world.Run(id);
+  EXPECT_EQ(world.job(id).attempt->ranks[0].node, NodeId("node-b"));
+
+  world.FailOnce(id, KilledBy(7));
+  world.Advance(world.job(id).backoff);
+  world.Run(id);
+  EXPECT_THAT(world.job(id).avoided_nodes, testing::SizeIs(2)) << "and yet it runs: none is left that is better";
+  world.Commit(id, 5);
+  EXPECT_THAT(world.job(id).avoided_nodes, testing::IsEmpty());
+}
+
+TEST(RestartPolicy, JobThatBreaksOnOneNodeAfterTheOtherAccusesItself) {
+  CoreWorld world;
+  world.Connect("node-a");
+  world.Connect("node-b");
+  JobId id = world.Submit(Budgets(0, 10));
+  for (int i = 0; i < 2; ++i) {
+    world.Run(id);
+    world.FailOnce(id, KilledBy(7));
+    world.Advance(world.job(id).backoff);
+  }
+
+  EXPECT_EQ(world.state.nodes.at(NodeId("node-a")).standing.strike_score, 1);
+  EXPECT_LT(world.state.nodes.at(NodeId("node-b")).standing.strike_score, 0.51);
+  EXPECT_EQ(world.state.nodes.at(NodeId("node-b")).standing.strikes.at(0).job, id);
+}
+
+TEST(RestartPolicy, FailureOfAPeerSpeaksAgainstNoNode) {
+  CoreWorld world;
+  world.Connect("node-a");
+  world.Connect("node-b");
+  JobId id = world.Submit(CoreWorld::Needs(2));
+  world.Run(id);
+
+  world.Exit(id, 1, ExitCode(67, "rank 0 closed the connection"));
+  world.Exit(id, 0, KilledBy(7));
+  world.ReleaseAll(id);
+
+  EXPECT_EQ(world.state.nodes.at(NodeId("node-a")).standing.strike_score, 1);
+  EXPECT_EQ(world.state.nodes.at(NodeId("node-b")).standing.strike_score, 0);
 }
 
 TEST(RestartPolicy, BackoffBeginsAnewAfterARestartOfTheCoordinator) {

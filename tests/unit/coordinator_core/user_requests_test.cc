@@ -204,7 +204,8 @@ TEST(TimeLimit, IsReachedAfterTheTimeAllRanksRanAndEndsWithACheckpoint) {
   world.ReleaseAll(id);
 
   EXPECT_EQ(world.job(id).phase, JobPhase::kFailed);
-  EXPECT_EQ(world.job(id).failure_class, FailureClass::kTimeLimit);
+  EXPECT_EQ(world.job(id).failure.rule, "time-limit");
+  EXPECT_EQ(world.job(id).failure.failure_class, FailureClass::kScheduler);
   EXPECT_THAT(world.reason(id), HasSubstr("time limit of 1h"));
 }
 

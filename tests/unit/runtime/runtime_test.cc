@@ -52,6 +52,7 @@ class RecordingLink final : public HostLink {
  public:
   void Welcome() override { welcome.set_value(); }
   void Probe(const core::ProbeHost&) override {}
+  void Preflight(const core::RunPreflight&) override {}
   void Start(const core::StartRanks&, const std::vector<std::string>&) override {}
   void Stop(const core::StopRanks&) override {}
   void Answer(const core::AnswerCheckpoint&) override {}

@@ -22,7 +22,10 @@ Job FullJob() {
   job.idempotency_key = "key";
   job.phase = JobPhase::kStopping;
   job.reason = "a rank failed";
-  job.failure_class = FailureClass::kOutOfMemory;
+  const Diagnosis diagnosis{"nccl", FailureClass::kUnknown, Outlook::kOtherNode, true, 2, "memory", 0.5, "look"};
+  job.failure = diagnosis;
+  job.first_cause = "rank 0 on host-a was killed";
+  job.retry_time = absl::FromUnixNanos(19);
   job.cancel_requested = true;
   job.cancel_reason = "no longer needed";
   job.time_limit_reached = true;
@@ -30,7 +33,9 @@ Job FullJob() {
   job.last_attempt = 7;
   job.last_generation = 11;
   job.user_restarts = 1;
-  job.out_of_memory_restarts = 2;
+  job.limited_retries = {{"host-out-of-memory", 1}, {"mine", 2}};
+  job.avoided_nodes = {NodeId("host-a")};
+  job.accused_nodes = {NodeId("host-a"), NodeId("host-b")};
   job.infrastructure_failures = 3;
   job.backoff = absl::Milliseconds(1500);
   Attempt& attempt = job.attempt.emplace();
@@ -41,12 +46,12 @@ Job FullJob() {
   rank.device = 2;
   rank.phase = RankPhase::kExited;
   rank.pid = 4711;
-  rank.exit = RankExit{41, 9, "user", "loss is NaN", true, true, "last\nwords"};
+  rank.exit = RankExit{41, 9, "user", "loss is NaN", true, true, "last\nwords", "NVRM: Xid", diagnosis};
   rank.exit_order = 1;
   attempt.ranks = {rank, RankState{}};
   attempt.ranks_requested = true;
   attempt.unreleased = {NodeId("host-a"), NodeId("host-b")};
-  attempt.failure = GangFailure{FailureClass::kInfrastructure, "host lost"};
+  attempt.failure = GangFailure{diagnosis, "host lost"};
   attempt.stop = StopRequest::kYield;
   attempt.stop_reason = "host-a is being drained";
   attempt.start_time = absl::FromUnixNanos(1700000000000000001);
@@ -92,6 +97,18 @@ TEST(JobRecord, BytesOfALogTailThatAreNotUtf8AreReplaced) {
   EXPECT_EQ(decoded->attempt->ranks[0].exit->log_tail, "caf\xef\xbf\xbd");
 }
 
+TEST(JobRecord, OfBeforeTheFailureRulesIsStillRead) {
+  absl::StatusOr<Job> decoded = DecodeJob(
+      JobId("j-1"), R"({"version": 1, "failure_class": "config", "out_of_memory_restarts": 1,
+                       "attempt": {"failure": {"class": "infrastructure", "text": "host lost"}}})");
+
+  ASSERT_TRUE(decoded.ok()) << decoded.status();
+  EXPECT_EQ(decoded->failure.failure_class, FailureClass::kUser);
+  EXPECT_EQ(decoded->failure.outlook, Outlook::kNever);
+  EXPECT_EQ(decoded->attempt->failure->diagnosis.failure_class, FailureClass::kInfrastructure);
+  EXPECT_EQ(decoded->limited_retries.size(), 1u);
+}
+
 TEST(JobRecord, NewerVersionIsRefused) {
   absl::StatusOr<Job> decoded = DecodeJob(JobId("j-1"), R"({"version": 2})");
 
@@ -122,6 +139,18 @@ TEST(NodeRecord, KeepsEveryField) {
   node.standing.service_reason = "new disks";
   node.standing.drain_deadline = absl::Minutes(7);
   node.standing.drain_overdue = true;
+  node.standing.trust = NodeTrust::kBurnIn;
+  node.standing.quarantine_reason = "memory";
+  node.standing.strike_score = 1.0 / 3;
+  node.standing.strike_time = absl::FromUnixNanos(1700000000000000001);
+  node.standing.strikes = {{absl::FromUnixNanos(5), 0.1, "silent", JobId("j-1")}};
+  node.standing.quarantines = 2;
+  node.standing.burn_in_passed = 3;
+  node.standing.burn_in_failed = 4;
+  node.standing.last_preflight = 5;
+  node.standing.preflight_wanted = true;
+  node.standing.preflight =
+      PreflightReport{absl::FromUnixNanos(6), "b0", true, "none", {{"disk", "passed", 0.25, 1.0 / 7, "MB/s", "tmp"}}};
 
   absl::StatusOr<Node> decoded = DecodeNode(node.id, EncodeNode(node));
 

@@ -64,14 +64,19 @@ struct RemoveProbe {
   std::string nonce;
 };
 
+// PreflightFinished follows.
+struct RunPreflight {};
+// Ranks come first: PreflightFinished follows at once. Nothing if none runs.
+struct CancelPreflight {};
+
 // TimerFired{timer} after `delay`.
 struct ArmTimer {
   int64_t timer = 0;
   absl::Duration delay;
 };
 
-using Command = std::variant<PersistFences, PersistOutbox, SpawnShim, SendToShim, RetireShim,
-                             StartStandby, EndStandby, DialCoordinator, SendToCoordinator, RunProbe, RemoveProbe,
+using Command = std::variant<PersistFences, PersistOutbox, SpawnShim, SendToShim, RetireShim, StartStandby, EndStandby,
+                             DialCoordinator, SendToCoordinator, RunProbe, RemoveProbe, RunPreflight, CancelPreflight,
                              ArmTimer>;
 
 }  // namespace llmctl::agent

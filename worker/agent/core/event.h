@@ -93,6 +93,14 @@ struct ProbeOrdered {
 struct ProbeFinished {
   ProbeResult result;
 };
+struct PreflightOrdered {
+  int64_t number = 0;
+};
+// Of the one RunPreflight that is not answered yet.
+struct PreflightFinished {
+  bool interrupted = false;  // by CancelPreflight
+  contract::Preflight found;
+};
 struct RankOrder {
   int rank = 0;
   int device = 0;
@@ -137,7 +145,8 @@ struct TimerFired {
 
 using Event = std::variant<ShimFound, AgentStarted, ShimConnected, ShimDisconnected, ShimMessage, RankExited,
                            StandbyConnected, StandbyReady, StandbyEnded, CoordinatorConnected, CoordinatorWelcomed,
-                           CoordinatorDisconnected, HeartbeatAnswered, ProbeOrdered, ProbeFinished, StartOrdered,
-                           StopOrdered, CheckpointOrdered, StoreAnswered, CommitAnswered, TimerFired>;
+                           CoordinatorDisconnected, HeartbeatAnswered, ProbeOrdered, ProbeFinished, PreflightOrdered,
+                           PreflightFinished, StartOrdered, StopOrdered, CheckpointOrdered, StoreAnswered,
+                           CommitAnswered, TimerFired>;
 
 }  // namespace llmctl::agent

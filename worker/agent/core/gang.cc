@@ -109,6 +109,7 @@ void StartGang(State& state, const StartOrdered& order, Commands& out) {
   if (std::optional<Refusal> impediment = FindImpediment(state, order)) {
     return RefuseStart(state, order, *impediment, out);
   }
+  if (state.preflight.has_value()) out.push_back(CancelPreflight{});
   Gang& gang = state.gangs[order.generation];
   gang.orphan_timeout = order.start.orphan_timeout;
   for (const RankOrder& wanted : order.ranks) {

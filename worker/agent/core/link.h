@@ -10,6 +10,7 @@
 
 #include "common/base/ids.h"
 #include "worker/contract/messages.h"
+#include "worker/contract/preflight.h"
 
 namespace llmctl::agent {
 
@@ -28,6 +29,7 @@ struct ExitRecord {
   bool stopped_by_agent = false;
   bool start_failed = false;
   std::string log_tail;
+  std::string kernel_log;  // what the kernel said about the process and the hardware
   bool operator==(const ExitRecord&) const = default;
 };
 
@@ -56,6 +58,11 @@ struct ProbeResult {
   std::string dataset_digest;
   std::string nonce;  // of the probe that is answered
 };
+struct PreflightResult {
+  int64_t number = 0;  // of the newest order
+  bool interrupted = false;
+  contract::Preflight found;
+};
 struct RankUpdate {
   GenerationId generation;
   int rank = 0;
@@ -83,8 +90,8 @@ struct CommitOffer {
   contract::CheckpointCommit commit;
 };
 
-using AgentMessage = std::variant<Hello, Heartbeat, ProbeResult, RankUpdate, GangReleased, ProgressReport, StoreCall,
-                                  CommitOffer>;
+using AgentMessage = std::variant<Hello, Heartbeat, ProbeResult, PreflightResult, RankUpdate, GangReleased,
+                                  ProgressReport, StoreCall, CommitOffer>;
 
 // Trainers number their requests each for itself; on the wire one number must also name the rank. The mapping
 // is pure, so an answer finds its rank even if the agent was restarted in between.

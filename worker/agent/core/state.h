@@ -94,6 +94,7 @@ struct State {
   int64_t next_standby = 1;
   bool standby_due = false;   // a timer is armed that starts the next one
   int standby_failures = 0;   // in a row
+  std::optional<int64_t> preflight;  // the number that the one under way answers
   bool dialled = false;
   bool welcomed = false;
   int64_t links = 0;  // counts changes of `welcomed`, so that timers of an earlier link are known as such

@@ -90,6 +90,8 @@ std::vector<Command> Step(State& state, const Event& event, Instant /*now*/) {
                  [&](const ProbeFinished& e) {
                    if (state.welcomed) out.push_back(SendToCoordinator{e.result});
                  },
+                 [&](const PreflightOrdered& e) { BeginPreflight(state, e, out); },
+                 [&](const PreflightFinished& e) { EndPreflight(state, e, out); },
                  [&](const StartOrdered& e) { StartGang(state, e, out); },
                  [&](const StopOrdered& e) { StopGang(state, e, out); },
                  [&](const CheckpointOrdered& e) { AskForCheckpoint(state, e, out); },

@@ -51,6 +51,10 @@ void LoseStandby(State& state, const StandbyEnded& event, Commands& out);
 int64_t TakeStandby(State& state, const JobStart& start);
 Heartbeat DescribeStandbys(const State& state);
 
+// ---- preflight.cc: the test of the host ------------------------------------------------------------------------
+void BeginPreflight(State& state, const PreflightOrdered& order, Commands& out);
+void EndPreflight(State& state, const PreflightFinished& event, Commands& out);
+
 // ---- trainer_messages.cc: requests of trainers and their answers ------------------------------------------------
 void HandleShimMessage(State& state, const ShimMessage& event, Commands& out);
 void PassStoreReply(State& state, const StoreAnswered& event, Commands& out);

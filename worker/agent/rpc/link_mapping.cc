@@ -33,6 +33,7 @@ void Fill(const ExitRecord& exit, v1::ExitRecord* out) {
   out->set_stopped_by_agent(exit.stopped_by_agent);
   out->set_start_failed(exit.start_failed);
   out->set_log_tail(exit.log_tail);
+  out->set_kernel_log(exit.kernel_log);
 }
 
 void Fill(const Hello& hello, const HostIdentity& identity, v1::Hello* out) {
@@ -133,6 +134,22 @@ void Fill(const ProbeResult& result, v1::ProbeResult* out) {
   out->set_nonce(result.nonce);
 }
 
+void Fill(const PreflightResult& result, v1::PreflightResult* out) {
+  out->set_number(result.number);
+  out->set_interrupted(result.interrupted);
+  out->set_passed(result.found.passed);
+  out->set_failure(result.found.failure);
+  for (const contract::PreflightCheck& check : result.found.checks) {
+    v1::PreflightCheck* to = out->add_checks();
+    to->set_name(check.name);
+    to->set_outcome(check.outcome);
+    to->set_seconds(check.seconds);
+    to->set_value(check.value);
+    to->set_unit(check.unit);
+    to->set_detail(check.detail);
+  }
+}
+
 contract::CheckpointCommitReply ToContract(const v1::CheckpointCommitReply& reply) {
   return {.request_id = reply.request_id(),
           .committed = reply.committed(),
@@ -160,6 +177,7 @@ v1::AgentMessage ToProto(const AgentMessage& message, const HostIdentity& identi
                  [&](const Hello& m) { Fill(m, identity, out.mutable_hello()); },
                  [&](const Heartbeat& m) { Fill(m, out.mutable_heartbeat()); },
                  [&](const ProbeResult& m) { Fill(m, out.mutable_probe_result()); },
+                 [&](const PreflightResult& m) { Fill(m, out.mutable_preflight_result()); },
                  [&](const RankUpdate& m) { Fill(m, out.mutable_rank_update()); },
                  [&](const GangReleased& m) { Fill(m.generation, out.mutable_gang_released()->mutable_generation()); },
                  [&](const ProgressReport& m) { Fill(m, out.mutable_progress()); },
@@ -183,6 +201,7 @@ std::optional<Event> ToEvent(const v1::CoordinatorMessage& message) {
                           .nonce = probe.nonce(),
                           .write = probe.write()};
     }
+    case v1::CoordinatorMessage::kRunPreflight: return PreflightOrdered{message.run_preflight().number()};
     case v1::CoordinatorMessage::kStart: return ToStartOrder(message.start());
     case v1::CoordinatorMessage::kStop: {
       const v1::StopRanks& stop = message.stop();
