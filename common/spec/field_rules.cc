@@ -7,7 +7,6 @@
 
 #include <google/protobuf/descriptor.h>
 #include <google/protobuf/message.h>
-#include <re2/re2.h>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -15,6 +14,7 @@
 #include "common/base/check.h"
 #include "common/spec/duration.h"
 #include "common/spec/nearest_name.h"
+#include "common/spec/pattern.h"
 #include "llmctl/v1/options.pb.h"
 
 namespace llmctl::spec {
@@ -89,7 +89,7 @@ std::optional<std::string> StringFault(const std::string& value, const FieldDesc
   } else if (rules.duration()) {
     fits = ParseDuration(value).ok();
   } else if (!rules.pattern().empty()) {
-    fits = RE2::FullMatch(value, rules.pattern());
+    fits = Matches(value, rules.pattern());
   } else if (rules.required()) {
     fits = !value.empty();
   }

@@ -5,7 +5,6 @@
 
 #include <google/protobuf/descriptor.h>
 #include <google/protobuf/message.h>
-#include <re2/re2.h>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
@@ -14,14 +13,13 @@
 
 #include "common/base/check.h"
 #include "common/spec/field_rules.h"
+#include "common/spec/pattern.h"
 
 namespace llmctl::spec {
 namespace {
 
 using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
-
-bool Matches(const std::string& text, const char* pattern) { return RE2::FullMatch(text, pattern); }
 
 std::string Mismatch(const Scalar& scalar, const FieldDescriptor& field, absl::string_view hint = "") {
   std::string found = scalar.quoted ? absl::StrCat("the string ", Shown(scalar.text)) : scalar.text;

@@ -4,13 +4,12 @@
 #include <cstdint>
 #include <string>
 
-#include <re2/re2.h>
-
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 
 #include "common/spec/field_rules.h"
+#include "common/spec/pattern.h"
 #include "common/spec/scalar.h"
 
 namespace llmctl::spec {
@@ -88,7 +87,7 @@ class CrossFieldRules {
     for (const auto& [name, value] : spec_.env()) {
       std::string path = ChildPath("env", name);
       if (faults_.Concerns({path})) continue;
-      if (!RE2::FullMatch(name, "[A-Za-z_][A-Za-z0-9_]{0,255}")) {
+      if (!Matches(name, "[A-Za-z_][A-Za-z0-9_]{0,255}")) {
         Fail(path, "found a bad name, expected letters, digits and '_', not beginning with a digit");
       } else if (absl::StartsWith(name, "LLMCTL_")) {
         Fail(path, "found a name that begins with LLMCTL_, expected another: those are set by the system");
@@ -104,9 +103,9 @@ class CrossFieldRules {
     for (const auto& [name, value] : spec_.metadata().labels()) {
       std::string path = ChildPath("metadata.labels", name);
       if (faults_.Concerns({path})) continue;
-      if (!RE2::FullMatch(name, "[A-Za-z0-9]([-._/A-Za-z0-9]{0,61}[A-Za-z0-9])?")) {
+      if (!Matches(name, "[A-Za-z0-9]([-._/A-Za-z0-9]{0,61}[A-Za-z0-9])?")) {
         Fail(path, "found a bad name, expected 1 to 63 letters, digits, '-', '.', '_' and '/'");
-      } else if (!RE2::FullMatch(value, "([A-Za-z0-9]([-._A-Za-z0-9]{0,61}[A-Za-z0-9])?)?")) {
+      } else if (!Matches(value, "([A-Za-z0-9]([-._A-Za-z0-9]{0,61}[A-Za-z0-9])?)?")) {
         Fail(path, absl::StrCat("found ", Shown(value), ", expected up to 63 letters, digits, '-', '.' and '_'"));
       }
     }
@@ -138,19 +137,9 @@ class CrossFieldRules {
   FaultList& faults_;
 };
 
-}  // namespace
-
-absl::Status ValidateJobSpec(const v1::JobSpec& spec, const ValidateOptions& options) {
-  FaultList faults;
-  AddJobSpecFaults(spec, options, Positions{}, faults);
-  return faults.ToStatus("");
-}
-
-void AddJobSpecFaults(const v1::JobSpec& spec, const ValidateOptions& options, const Positions& given,
-                      FaultList& faults) {
-  CheckFieldRules(spec, "", given, faults);
-  v1::JobSpec resolved = spec;
-  ApplyDefaults(resolved);
+// `resolved` is the specification with defaults.
+void AddFaults(const v1::JobSpec& resolved, const ValidateOptions& options, const Positions& given,
+               FaultList& faults) {
   CrossFieldRules rules(resolved, given, faults);
   rules.CheckModel();
   rules.CheckSchedule();
@@ -161,6 +150,32 @@ void AddJobSpecFaults(const v1::JobSpec& spec, const ValidateOptions& options, c
   rules.CheckPath("data.dataset", resolved.data().dataset(), options.absolute_paths);
   rules.CheckPath("checkpoint.directory", resolved.checkpoint().directory(), options.absolute_paths);
   rules.CheckPath("initFrom", resolved.init_from(), options.absolute_paths);
+}
+
+}  // namespace
+
+absl::Status ValidateJobSpec(const v1::JobSpec& spec, const ValidateOptions& options) {
+  FaultList faults;
+  AddJobSpecFaults(spec, options, Positions{}, faults);
+  return faults.ToStatus("");
+}
+
+absl::StatusOr<v1::JobSpec> ResolveJobSpec(const v1::JobSpec& spec, const ValidateOptions& options) {
+  FaultList faults;
+  CheckFieldRules(spec, "", Positions{}, faults);
+  v1::JobSpec resolved = spec;
+  ApplyDefaults(resolved);
+  AddFaults(resolved, options, Positions{}, faults);
+  if (!faults.empty()) return faults.ToStatus("");
+  return resolved;
+}
+
+void AddJobSpecFaults(const v1::JobSpec& spec, const ValidateOptions& options, const Positions& given,
+                      FaultList& faults) {
+  CheckFieldRules(spec, "", given, faults);
+  v1::JobSpec resolved = spec;
+  ApplyDefaults(resolved);
+  AddFaults(resolved, options, given, faults);
 }
 
 }  // namespace llmctl::spec

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 
 #include "common/spec/fault.h"
 #include "llmctl/v1/job.pb.h"
@@ -28,6 +29,9 @@ struct ValidateOptions {
 // InvalidArgument with all faults, a line each ("model.heads: found 7, expected a divisor of ..."). With or
 // without ApplyDefaults before it: what is absent is judged by its default.
 absl::Status ValidateJobSpec(const v1::JobSpec& spec, const ValidateOptions& options = {});
+
+// The specification with defaults, if it is valid; else the same faults.
+absl::StatusOr<v1::JobSpec> ResolveJobSpec(const v1::JobSpec& spec, const ValidateOptions& options = {});
 
 // The same for a specification that was read from a file: adds to faults that are known already, each where
 // `given` has its field.

@@ -74,6 +74,20 @@ TEST(ValidateJobSpec, AcceptsAValidOneWithAndWithoutDefaults) {
   EXPECT_EQ(ValidateJobSpec(spec), absl::OkStatus());
 }
 
+TEST(ResolveJobSpec, GivesWhatDefaultsMakeOfAValidOneAndTheFaultsOfAnother) {
+  v1::JobSpec spec = ValidSpec();
+  v1::JobSpec expected = spec;
+  ApplyDefaults(expected);
+
+  absl::StatusOr<v1::JobSpec> resolved = ResolveJobSpec(spec);
+
+  ASSERT_TRUE(resolved.ok()) << resolved.status();
+  EXPECT_TRUE(google::protobuf::util::MessageDifferencer::Equals(*resolved, expected));
+  spec.mutable_model()->set_heads(7);
+  EXPECT_EQ(ResolveJobSpec(spec).status(), ValidateJobSpec(spec));
+  EXPECT_FALSE(ValidateJobSpec(spec).ok());
+}
+
 TEST(ValidateJobSpec, SaysOfAnEmptyOneWhatIsMissing) {
   EXPECT_EQ(ValidateJobSpec(v1::JobSpec()).message(),
             "apiVersion: missing, expected llmctl/v1\n"
