@@ -137,6 +137,11 @@ void VisitFields(V& visit, FieldsOf<Kill> auto& m) {
   visit("grace_seconds", m.grace_seconds);
 }
 
+template <typename V>
+void VisitFields(V& visit, FieldsOf<TakePicture> auto& m) {
+  visit("reason", m.reason);
+}
+
 namespace {
 
 // By index of the variant: the name of each type on the wire.
@@ -145,7 +150,7 @@ constexpr const char* kTypeNames[] = {
     "yield",     "update",     "stop",          "ready",              "progress",
     "store_request", "checkpoint_commit", "update_result", "fatal",   "started",
     "exited",    "caught_up",  "kill",          "release",            "waiting",
-    "take"};
+    "take",      "take_picture"};
 static_assert(std::size(kTypeNames) == std::variant_size_v<Message>, "every message type needs its name");
 
 // Reads alternative `i` if that is what `type` names; tries the others in turn.

@@ -175,6 +175,12 @@ struct Kill {
   double grace_seconds = 0;
 };
 
+// The gang is about to be ended for a failure, or seems to hang: the shim takes a picture of the trainer (picture.h)
+// before it does anything that comes after this message.
+struct TakePicture {
+  std::string reason;
+};
+
 // The exit record has been taken over: the shim may remove its files and end.
 struct Release {};
 
@@ -184,7 +190,7 @@ struct Take {};
 
 using Message = std::variant<Hello, Assignment, StoreReply, CheckpointRequest, CheckpointCommitReply, Yield, Update,
                              Stop, Ready, Progress, StoreRequest, CheckpointCommit, UpdateResult, Fatal, Started,
-                             Exited, CaughtUp, Kill, Release, Waiting, Take>;
+                             Exited, CaughtUp, Kill, Release, Waiting, Take, TakePicture>;
 
 struct Envelope {
   int64_t seq = 0;

@@ -10,7 +10,9 @@
 //   stdout.log, stderr.log            the newest part of what the trainer printed
 //   stdout.<offset>.log, ...          the part before it, which begins at that byte of the stream
 //   shim.log         the shim's own complaints
-//   collectives.ring the trainer's last collectives, by the trainer (worker/engine/comm/ring.h)
+//   collectives.ring the trainer's last collectives, by the trainer (collective_ring.h)
+//   phase.page       what the trainer is doing, by the trainer (phase_page.h)
+//   picture.bin      the trainer's threads when something was wrong, by the shim (picture.h)
 #pragma once
 
 #include <cstdint>
@@ -33,9 +35,13 @@ inline constexpr char kStartedFile[] = "started.json";
 inline constexpr char kExitFile[] = "exit.json";
 inline constexpr char kShimLogFile[] = "shim.log";
 inline constexpr char kCollectivesFile[] = "collectives.ring";
+inline constexpr char kPhaseFile[] = "phase.page";
+inline constexpr char kPictureFile[] = "picture.bin";
 
 // The trainer finds its end of the link by this variable.
 inline constexpr char kShimFdVariable[] = "LLMCTL_SHIM_FD";
+// Set if the parent takes pictures of the trainer on SIGUSR1.
+inline constexpr char kPicturesVariable[] = "LLMCTL_PICTURES";
 
 struct ShimConfig {
   Assignment assignment;  // handed to the trainer first

@@ -74,6 +74,7 @@ absl::StatusOr<UniqueFd> WatchSignals() {
   sigemptyset(&set);
   sigaddset(&set, SIGCHLD);
   sigaddset(&set, SIGTERM);
+  sigaddset(&set, SIGUSR1);
   ::sigprocmask(SIG_BLOCK, &set, nullptr);
   UniqueFd signals(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
   if (!signals.valid()) return ErrnoStatus(errno, "create a signalfd");

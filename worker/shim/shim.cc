@@ -1,5 +1,6 @@
 #include "worker/shim/shim.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/ioctl.h>
@@ -21,6 +22,8 @@
 
 #include "common/base/file.h"
 #include "common/base/overloaded.h"
+#include "worker/contract/phase_page.h"
+#include "worker/contract/picture.h"
 
 namespace llmctl::shim {
 namespace {
@@ -28,6 +31,7 @@ namespace {
 // SIGTERM to SIGKILL where nobody said how long.
 constexpr double kDefaultGraceSeconds = 10;
 constexpr int64_t kPersistRetryMs = 1000;
+constexpr int64_t kOnePictureMs = 2000;
 // An agent this far behind gets no more progress, which it does not miss...
 constexpr size_t kProgressQueueBytesMax = 256 << 10;
 // ...and one this far behind must connect again, which repeats what matters.
@@ -226,6 +230,8 @@ void Shim::HandleAgent(const contract::Message& message) {
     KillTrainer(kill->grace_seconds);
   } else if (std::holds_alternative<contract::Take>(message)) {
     Take();
+  } else if (const auto* picture = std::get_if<contract::TakePicture>(&message)) {
+    TakePicture(picture->reason);
   } else if (std::holds_alternative<contract::Release>(message)) {
     released_ = exited_.has_value();
   } else if (!std::holds_alternative<contract::Hello>(message) && kept_.TakeReply(message)) {
@@ -297,7 +303,9 @@ void Shim::ReadSignals() {
   signalfd_siginfo info;
   while (::read(signals_.get(), &info, sizeof info) == sizeof info) {
     if (info.ssi_signo == SIGTERM) KillTrainer(kDefaultGraceSeconds);
+    if (info.ssi_signo == SIGUSR1) TakePicture("the trainer asked for it");
   }
+  pictures_.Settle();
   if (!trainer_.has_value()) return;
   siginfo_t end = {};
   // Not reaped yet: as long as it is not, its number is no other process's.
@@ -327,6 +335,24 @@ void Shim::CopyRest(UniqueFd& pipe, LogFile& log) {
     if (copied == 0) return;
     left -= static_cast<int>(copied);
   }
+}
+
+// Of several requests for one failure the first counts: it is nearest to what happened.
+void Shim::TakePicture(const std::string& reason) {
+  if (!trainer_.has_value()) return;
+  if (!pictured_at_.has_value() || NowMs() - *pictured_at_ >= kOnePictureMs) {
+    contract::Picture picture = pictures_.Take(trainer_->pid, reason);
+    // No fsync: it tells of a lost process, not of a lost host, and nobody is to wait for the disk.
+    std::string bytes = contract::EncodePicture(picture);
+    std::string temporary = absl::StrCat(contract::kPictureFile, ".new");
+    UniqueFd file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
+    bool written = ::write(file.get(), bytes.data(), bytes.size()) == static_cast<ssize_t>(bytes.size());
+    if (!written || ::rename(temporary.c_str(), contract::kPictureFile) != 0) {
+      Complain(absl::StrCat("could not write ", contract::kPictureFile));
+    }
+    pictured_at_ = NowMs();
+  }
+  contract::CountPicture(contract::kPhaseFile);
 }
 
 void Shim::KillTrainer(double grace_seconds) {

@@ -27,6 +27,7 @@
 #include "worker/shim/kept_messages.h"
 #include "worker/shim/log_file.h"
 #include "worker/shim/memory_kills.h"
+#include "worker/shim/picture_taker.h"
 #include "worker/shim/trainer_process.h"
 
 namespace llmctl::shim {
@@ -35,7 +36,7 @@ class Shim {
  public:
   struct Doors {
     UniqueFd listener;  // a listening socket
-    UniqueFd signals;   // a signalfd of SIGCHLD and SIGTERM
+    UniqueFd signals;   // a signalfd of SIGCHLD, SIGTERM and SIGUSR1
   };
   // Works in the current folder.
   Shim(contract::ShimConfig config, Doors doors);
@@ -68,6 +69,7 @@ class Shim {
   // How many bytes it took; 0: none are there now.
   size_t CopyOutput(UniqueFd& pipe, LogFile& log);
   void CopyRest(UniqueFd& pipe, LogFile& log);
+  void TakePicture(const std::string& reason);
   void KillTrainer(double grace_seconds);
   void EndTrainer();
   void RecordExit(contract::Exited exited);
@@ -89,6 +91,8 @@ class Shim {
   std::unique_ptr<contract::LineLink> agent_;
   KeptMessages kept_;
   bool waiting_ = false;  // the standby has said that it is loaded
+  PictureTaker pictures_;
+  std::optional<int64_t> pictured_at_;
   bool progress_skipped_ = false;  // the agent was too slow for the newest progress
 
   bool stopped_ = false;   // we have begun to stop the trainer

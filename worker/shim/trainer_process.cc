@@ -135,6 +135,7 @@ absl::StatusOr<TrainerProcess> StartTrainer(const TrainerStart& start) {
   std::vector<std::string> full_environment = start.environment;
   full_environment.push_back(absl::StrCat(contract::kShimFdVariable, "=", trainer_end.get()));
   const std::string& program = start.argv[0];
+  full_environment.push_back(absl::StrCat(contract::kPicturesVariable, "=1"));
   ChildPlan plan = {.argv = Pointers(start.argv),
                     .environment = Pointers(full_environment),
                     .shim = ::getpid(),

@@ -47,7 +47,7 @@ std::string Environment(const char* name) {
 
 // What libraries take from the environment when they are first used. Before any thread starts.
 void SetDefaults() {
-  // c10d's own recorder of collectives; ours is comm/ring.h.
+  // c10d's own recorder of collectives; ours is worker/contract/collective_ring.h.
   setenv("TORCH_FR_BUFFER_SIZE", "0", /*overwrite=*/0);
 }
 
@@ -189,7 +189,8 @@ int Main(int argc, char** argv) {
 
   CLI::App app("llm-trainer: trains a model on one device, usually as one rank of a job");
   app.require_subcommand(1);
-  TrainOptions train_options = {.threads = Threads(), .isa = *isa};
+  TrainOptions train_options = {
+      .threads = Threads(), .isa = *isa, .pictures = !Environment(contract::kPicturesVariable).empty()};
   CLI::App* train = app.add_subcommand("train", "Train; under a shim as a rank of a job, otherwise alone");
   train->add_option("--config", train_options.config_path, "Trainer configuration (JSON)")->required();
   train->add_option("--generation", train_options.generation, "Generation of a run alone: names its checkpoints");

@@ -23,6 +23,9 @@
 namespace llmctl::trainer {
 namespace {
 
+using contract::Activity;
+using contract::InPhase;
+using contract::Phase;
 using engine::comm::Axis;
 using engine::comm::DataType;
 using engine::comm::Op;
@@ -44,14 +47,15 @@ class Run {
  private:
   int rank() const { return setup_.communicator.rank(Axis::kData); }
   int world_size() const { return setup_.communicator.size(Axis::kData); }
-  absl::Status Sum(absl::string_view site, double* values, int64_t count);
-  absl::Status Broadcast(absl::string_view site, void* data, int64_t count, DataType type);
+  absl::Status Sum(const engine::comm::Site& site, double* values, int64_t count);
+  absl::Status Broadcast(const engine::comm::Site& site, void* data, int64_t count, DataType type);
 
   absl::Status OpenData();
   absl::Status Restore();
   absl::Status ReceiveState(bool weights_only);
   absl::Status CreateLoader();
 
+  absl::StatusOr<data::StepBatch> NextBatch();
   // Commit replies are dealt with; a halt comes back as an error.
   absl::StatusOr<Requests> TakeRequests();
   absl::StatusOr<Agreement> Agree(int64_t tokens, const Requests& requests);
@@ -77,11 +81,11 @@ class Run {
   std::unique_ptr<data::Loader> loader_;  // last: its thread reads from reader_
 };
 
-absl::Status Run::Sum(absl::string_view site, double* values, int64_t count) {
+absl::Status Run::Sum(const engine::comm::Site& site, double* values, int64_t count) {
   return setup_.communicator.Collective(site, Axis::kData, Op::kAllReduceSum, {values, count, DataType::kFloat64});
 }
 
-absl::Status Run::Broadcast(absl::string_view site, void* data, int64_t count, DataType type) {
+absl::Status Run::Broadcast(const engine::comm::Site& site, void* data, int64_t count, DataType type) {
   return setup_.communicator.Collective(site, Axis::kData, Op::kBroadcast, {data, count, type});
 }
 
@@ -91,11 +95,12 @@ absl::Status Run::Prepare() {
                                                    world_size(), " ranks"));
   }
   LLM_RETURN_IF_ERROR(Annotate(OpenData(), "open dataset ", config_.data.dataset));
-  LLM_ASSIGN_OR_RETURN(state_, CreateTrainingState(config_, dataset_.vocabulary_size, setup_.isa, setup_.create_model));
+  LLM_ASSIGN_OR_RETURN(state_, CreateTrainingState(config_, dataset_.vocabulary_size, setup_.isa, setup_.create_model,
+                                                   &setup_.phases));
   keeper_ = std::make_unique<CheckpointKeeper>(config_, identity_, dataset_.vocabulary_size, setup_.control,
                                                setup_.log);
   reporter_ = std::make_unique<ProgressReporter>(config_, setup_.generation, rank(), setup_.control, setup_.log);
-  stepper_ = std::make_unique<StepRunner>(config_.training, state_, setup_.communicator);
+  stepper_ = std::make_unique<StepRunner>(config_.training, state_, setup_.communicator, setup_.phases);
   LLM_RETURN_IF_ERROR(Restore());
   return CreateLoader();
 }
@@ -123,7 +128,10 @@ absl::Status Run::Restore() {
   bool resume = !config_.resume_from.empty();
   if (!resume && config_.init_from.empty()) return absl::OkStatus();
   absl::Status loaded;
-  if (rank() == 0) loaded = resume ? keeper_->Resume(state_) : keeper_->LoadWeights(config_.init_from, state_);
+  if (rank() == 0) {
+    InPhase reading(&setup_.phases, Phase::kReading);
+    loaded = resume ? keeper_->Resume(state_) : keeper_->LoadWeights(config_.init_from, state_);
+  }
   std::array<int64_t, 4> facts = {loaded.ok() ? 1 : 0, state_.step, state_.optimizer->updates(),
                                   state_.consumed_tokens};
   LLM_RETURN_IF_ERROR(Broadcast("restore.facts", facts.data(), facts.size(), DataType::kInt64));
@@ -180,11 +188,17 @@ absl::StatusOr<Agreement> Run::Agree(int64_t tokens, const Requests& requests) {
   return Agreement{.tokens = static_cast<int64_t>(sums[0]), .save = sums[1] > 0, .yield = sums[2] > 0};
 }
 
+absl::StatusOr<data::StepBatch> Run::NextBatch() {
+  InPhase data(&setup_.phases, Phase::kData);
+  return loader_->Next();
+}
+
 absl::StatusOr<contract::ExitCode> Run::Steps() {
+  setup_.phases.Ready(state_.step);
   setup_.control.Ready(state_.step);
   while (state_.step < config_.training.steps) {
     absl::Duration begun = Now().monotonic;
-    LLM_ASSIGN_OR_RETURN(data::StepBatch batch, loader_->Next());
+    LLM_ASSIGN_OR_RETURN(data::StepBatch batch, NextBatch());
     LLM_ASSIGN_OR_RETURN(Requests requests, TakeRequests());
     LLM_ASSIGN_OR_RETURN(Agreement agreed, Agree(CountTokens(batch), requests));
     if (agreed.yield) {
@@ -232,14 +246,22 @@ absl::Status Run::Validate() {
   if (validator_ == nullptr) return absl::OkStatus();
   bool due = state_.step % config_.training.validation_every_steps == 0 || state_.step == config_.training.steps;
   if (!due) return absl::OkStatus();
+  setup_.phases.Begin(Activity::kValidation);
   LLM_ASSIGN_OR_RETURN(double loss, validator_->Run(state_.model(), setup_.communicator));
+  setup_.phases.Begin(Activity::kTraining);
   reporter_->Validation(state_.step, loss);
   return absl::OkStatus();
 }
 
 absl::Status Run::SaveIfNew() {
   if (rank() != 0 || state_.step == 0 || keeper_->last_saved_step() == state_.step) return absl::OkStatus();
-  return keeper_->Save(state_);
+  setup_.phases.Begin(Activity::kCheckpoint);
+  absl::Status saved = [&] {
+    InPhase writing(&setup_.phases, Phase::kWriting);
+    return keeper_->Save(state_);
+  }();
+  setup_.phases.Begin(Activity::kTraining);
+  return saved;
 }
 
 void Run::LogCommunication() const {
@@ -250,6 +272,7 @@ void Run::LogCommunication() const {
 }
 
 absl::StatusOr<contract::ExitCode> Run::End(contract::ExitCode code) {
+  setup_.phases.Begin(Activity::kEnding);
   // Nobody leaves while a peer may still be reading from it.
   LLM_RETURN_IF_ERROR(setup_.communicator.Collective("run.end", Axis::kData, Op::kBarrier, {}));
   LogCommunication();
@@ -259,6 +282,8 @@ absl::StatusOr<contract::ExitCode> Run::End(contract::ExitCode code) {
 }
 
 absl::Status Run::AwaitCommits() {
+  setup_.phases.Begin(Activity::kEnding);
+  InPhase commit(&setup_.phases, Phase::kCommit);
   absl::Duration said = Now().monotonic;
   while (keeper_->commit_pending()) {
     setup_.control.Wait(absl::Seconds(1));

@@ -16,6 +16,7 @@
 
 #include "common/base/ids.h"
 #include "worker/contract/exit_codes.h"
+#include "worker/contract/phase_page.h"
 #include "worker/contract/trainer_config.h"
 #include "worker/engine/comm/collective.h"
 #include "worker/trainer/checkpoints.h"
@@ -28,6 +29,7 @@ struct RunSetup {
   const contract::TrainerConfig& config;
   GenerationId generation;
   engine::comm::Communicator& communicator;
+  contract::PhasePage& phases;
   Control& control;
   Log log;
   engine::kernels::Isa isa = engine::kernels::Isa::kBest;

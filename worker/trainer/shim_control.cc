@@ -77,6 +77,7 @@ void ShimControl::Sort(contract::Message message, Requests& requests) {
     void operator()(contract::Release&) {}
     void operator()(contract::Waiting&) {}
     void operator()(contract::Take&) {}
+    void operator()(contract::TakePicture&) {}
   };
   std::visit(Visitor{*this, requests}, message);
 }

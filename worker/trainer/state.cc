@@ -64,12 +64,14 @@ absl::StatusOr<engine::Precision> ParsePrecision(const std::string& name) {
 }
 
 absl::StatusOr<TrainingState> CreateTrainingState(const contract::TrainerConfig& config, int vocabulary_size,
-                                                  engine::kernels::Isa isa, const ModelFactory& create_model) {
+                                                  engine::kernels::Isa isa, const ModelFactory& create_model,
+                                                  contract::PhasePage* phases) {
   LLM_ASSIGN_OR_RETURN(engine::Precision precision, ParsePrecision(config.training.precision));
   engine::ModelOptions options = {.precision = precision,
                                   .samples_max = config.training.micro_batch_size,
                                   .sequence_length_max = config.data.sequence_length,
-                                  .isa = isa};
+                                  .isa = isa,
+                                  .phases = phases};
   TrainingState state;
   LLM_ASSIGN_OR_RETURN(state.weights, create_model(ShapeOf(config.model, vocabulary_size), options));
   LLM_RETURN_IF_ERROR(CreateOptimizer(config.training.optimizer, isa, state));

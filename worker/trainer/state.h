@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 
 #include "common/layout/model_shape.h"
+#include "worker/contract/phase_page.h"
 #include "worker/contract/trainer_config.h"
 #include "worker/engine/checkpoint/ledger.h"
 #include "worker/engine/kernels/isa.h"
@@ -46,8 +47,9 @@ absl::StatusOr<OwnedModel> CreateOwnedModel(const layout::ModelShape& shape, con
 layout::ModelShape ShapeOf(const contract::ModelConfig& config, int vocabulary_size);
 absl::StatusOr<engine::Precision> ParsePrecision(const std::string& name);
 
-// Freshly initialized from the configuration's seed.
+// Freshly initialized from the configuration's seed. `phases` may be null and outlives the state.
 absl::StatusOr<TrainingState> CreateTrainingState(const contract::TrainerConfig& config, int vocabulary_size,
-                                                  engine::kernels::Isa isa, const ModelFactory& create_model);
+                                                  engine::kernels::Isa isa, const ModelFactory& create_model,
+                                                  contract::PhasePage* phases);
 
 }  // namespace llmctl::trainer

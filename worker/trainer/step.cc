@@ -30,10 +30,11 @@ int64_t CountTokens(const data::StepBatch& batch) {
 }
 
 StepRunner::StepRunner(const contract::TrainingConfig& config, TrainingState& state,
-                       engine::comm::Communicator& communicator)
+                       engine::comm::Communicator& communicator, contract::PhasePage& phases)
     : config_(config),
       state_(state),
       communicator_(communicator),
+      phases_(phases),
       buckets_(state.model(), kBucketElements, communicator) {}
 
 absl::StatusOr<double> StepRunner::LossAndGradients(const data::StepBatch& batch, int64_t tokens) {
@@ -59,6 +60,7 @@ absl::StatusOr<double> StepRunner::LossAndGradients(const data::StepBatch& batch
 absl::StatusOr<StepResult> StepRunner::Run(const data::StepBatch& batch, int64_t tokens) {
   StepResult result = {.tokens = tokens};
   LLM_ASSIGN_OR_RETURN(result.loss, LossAndGradients(batch, tokens));
+  contract::InPhase optimizer(&phases_, contract::Phase::kOptimizer);
   result.gradient_norm = engine::GradientNorm(state_.model().gradients(), state_.model().flat_size());
   result.learning_rate =
       engine::LearningRate(config_.schedule, config_.optimizer.learning_rate, config_.steps, state_.step);
@@ -70,6 +72,7 @@ absl::StatusOr<StepResult> StepRunner::Run(const data::StepBatch& batch, int64_t
   }
   state_.step += 1;
   state_.consumed_tokens += tokens;
+  phases_.StepDone(state_.step);
   return result;
 }
 

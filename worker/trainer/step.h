@@ -34,7 +34,8 @@ int64_t CountTokens(const data::StepBatch& batch);
 class StepRunner {
  public:
   // All arguments outlive the runner.
-  StepRunner(const contract::TrainingConfig& config, TrainingState& state, engine::comm::Communicator& communicator);
+  StepRunner(const contract::TrainingConfig& config, TrainingState& state, engine::comm::Communicator& communicator,
+             contract::PhasePage& phases);
 
   // `tokens`: valid targets of all ranks. Advances state.step and consumed_tokens.
   absl::StatusOr<StepResult> Run(const data::StepBatch& batch, int64_t tokens);
@@ -45,6 +46,7 @@ class StepRunner {
   const contract::TrainingConfig& config_;
   TrainingState& state_;
   engine::comm::Communicator& communicator_;
+  contract::PhasePage& phases_;
   engine::GradientBuckets buckets_;
 };
 

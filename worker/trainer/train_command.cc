@@ -13,6 +13,7 @@
 #include "common/base/file.h"
 #include "common/base/ids.h"
 #include "common/base/status.h"
+#include "worker/contract/phase_page.h"
 #include "worker/contract/shim_config.h"
 #include "worker/contract/trainer_config.h"
 #include "worker/engine/comm/collective.h"
@@ -22,6 +23,7 @@
 #include "worker/trainer/failure.h"
 #include "worker/trainer/link_store.h"
 #include "worker/trainer/run.h"
+#include "worker/trainer/self_picture.h"
 #include "worker/trainer/shim_control.h"
 
 namespace llmctl::trainer {
@@ -32,6 +34,25 @@ using engine::comm::Backend;
 
 // A store call that waits for no rank waits for the coordinator, which may be starting again.
 constexpr absl::Duration kStoreCallTimeout = absl::Minutes(10);
+// What a rank that has lost a peer gives for the picture of where that was: it is about to be ended anyway, but the
+// next attempt waits for its devices.
+constexpr absl::Duration kPicturePatience = absl::Milliseconds(100);
+
+// Pictures of crashes while it lives; `page` may be null.
+class CrashPictures {
+ public:
+  explicit CrashPictures(const contract::PhasePage* page) : on_(page != nullptr) {
+    if (on_) PictureCrashes(page);
+  }
+  ~CrashPictures() {
+    if (on_) PictureCrashes(nullptr);
+  }
+  CrashPictures(const CrashPictures&) = delete;
+  CrashPictures& operator=(const CrashPictures&) = delete;
+
+ private:
+  const bool on_;
+};
 
 std::map<std::string, std::string> Numerics(const TrainOptions& options, const std::string& precision,
                                             int world_size) {
@@ -45,10 +66,12 @@ std::map<std::string, std::string> Numerics(const TrainOptions& options, const s
 absl::StatusOr<contract::ExitCode> TrainAlone(const TrainOptions& options, const contract::TrainerConfig& config,
                                               const std::atomic<bool>& terminated, const Log& log) {
   AloneControl control(config.checkpoint.keep_last, terminated);
+  contract::PhasePage phases;
   engine::comm::Communicator communicator({}, nullptr);
   return RunTraining({.config = config,
                       .generation = {JobId(config.job), /*attempt=*/1, options.generation},
                       .communicator = communicator,
+                      .phases = phases,
                       .control = control,
                       .log = log,
                       .isa = options.isa,
@@ -66,7 +89,8 @@ absl::StatusOr<std::string> FabricAddress(const contract::Assignment& assignment
 
 // The data-parallel group; empty for a single rank.
 absl::StatusOr<std::map<Axis, std::unique_ptr<Backend>>> FormGroups(const contract::Assignment& assignment,
-                                                                    LinkStore& store) {
+                                                                    LinkStore& store, contract::PhasePage& phases) {
+  contract::InPhase rendezvous(&phases, contract::Phase::kRendezvous);
   std::map<Axis, std::unique_ptr<Backend>> axes;
   if (assignment.world_size == 1) return axes;
   LLM_ASSIGN_OR_RETURN(std::string address, FabricAddress(assignment));
@@ -87,19 +111,26 @@ absl::StatusOr<contract::ExitCode> TrainInJob(const TrainOptions& options, const
   std::filesystem::path directory = std::filesystem::path(options.config_path).parent_path();
   LLM_ASSIGN_OR_RETURN(std::unique_ptr<engine::comm::Ring> ring,
                        engine::comm::Ring::Create(directory / contract::kCollectivesFile));
+  LLM_ASSIGN_OR_RETURN(std::unique_ptr<contract::PhasePage> phases,
+                       contract::PhasePage::Create(directory / contract::kPhaseFile));
+  CrashPictures crash_pictures(options.pictures ? phases.get() : nullptr);
   LinkStore store(link, kStoreCallTimeout);
-  absl::StatusOr<std::map<Axis, std::unique_ptr<Backend>>> axes = FormGroups(assignment, store);
+  absl::StatusOr<std::map<Axis, std::unique_ptr<Backend>>> axes = FormGroups(assignment, store, *phases);
   if (!axes.ok()) {
     Requests requests = control.Take();
     if (!requests.halt.has_value()) return axes.status();
     return WithExitCode(absl::UnavailableError(requests.halt->reason), requests.halt->exit_code);
   }
-  engine::comm::Communicator communicator(*std::move(axes), ring.get());
+  engine::comm::Communicator communicator(*std::move(axes), ring.get(), phases.get());
+  if (options.pictures) {
+    communicator.OnFirstFailure([&phases] { AskForPicture(*phases, kPicturePatience); });
+  }
   link.OnUrgent([&communicator] { communicator.Abort(); });
   absl::StatusOr<contract::ExitCode> outcome =
       RunTraining({.config = config,
                    .generation = assignment.generation,
                    .communicator = communicator,
+                   .phases = *phases,
                    .control = control,
                    .log = log,
                    .isa = options.isa,

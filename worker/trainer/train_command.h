@@ -20,10 +20,11 @@ struct TrainOptions {
   int64_t generation = 1;
   int threads = 1;
   engine::kernels::Isa isa = engine::kernels::Isa::kBest;
+  bool pictures = false;  // the parent is a shim that takes them (self_picture.h)
 };
 
-// `link` null: alone, as the only rank. In a job the last collectives are recorded beside the configuration, in the
-// shim's directory. `terminated` becomes true on SIGTERM.
+// `link` null: alone, as the only rank. In a job the last collectives and the phase are recorded beside the
+// configuration, in the shim's directory. `terminated` becomes true on SIGTERM.
 absl::StatusOr<contract::ExitCode> Train(const TrainOptions& options, ShimLink* link,
                                          const std::atomic<bool>& terminated, const Log& log);
 

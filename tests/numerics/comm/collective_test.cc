@@ -19,6 +19,7 @@ namespace {
 using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 std::unique_ptr<Communicator> OverData(std::unique_ptr<Backend> backend, Ring* ring = nullptr) {
   std::map<Axis, std::unique_ptr<Backend>> axes;
@@ -131,6 +132,23 @@ TEST(Communicator, AFailureNamesItsSiteAndRank) {
 
   EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
   EXPECT_THAT(std::string(status.message()), HasSubstr("grad.bucket of rank 0 of 1"));
+}
+
+TEST(Communicator, TheFirstFailureIsToldWhileItsStackIsStillThere) {
+  contract::PhasePage phases;
+  std::map<Axis, std::unique_ptr<Backend>> axes;
+  axes[Axis::kData] = std::move(CreateInProcessGroup(1)[0]);
+  Communicator communicator(std::move(axes), nullptr, &phases);
+  std::vector<contract::Phase> told;
+  communicator.OnFirstFailure([&] { told.push_back(phases.record().phase); });
+  ASSERT_TRUE(communicator.Collective("loss.sum", Axis::kData, Op::kBarrier, {}).ok());
+  EXPECT_THAT(told, IsEmpty());
+  communicator.Abort();
+
+  for (int i = 0; i < 2; ++i) EXPECT_FALSE(communicator.Collective("loss.sum", Axis::kData, Op::kBarrier, {}).ok());
+
+  EXPECT_THAT(told, ElementsAre(contract::Phase::kCollective));
+  EXPECT_EQ(phases.record().phase, contract::Phase::kOther);
 }
 
 TEST(Accumulate, Bfloat16RoundsToNearestEven) {

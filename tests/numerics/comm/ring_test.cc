@@ -11,9 +11,13 @@
 #include "absl/strings/str_cat.h"
 
 #include "common/base/file.h"
+#include "worker/contract/collective_ring.h"
 
 namespace llmctl::engine::comm {
 namespace {
+
+using contract::ReadRing;
+using contract::RingState;
 
 std::string RingPath(const char* name) { return absl::StrCat(testing::TempDir(), "/", getpid(), "-", name, ".ring"); }
 
@@ -25,7 +29,9 @@ TEST(Ring, ShowsWhereAKilledProcessWas) {
     if (!ring.ok()) _exit(1);
     uint64_t first = (*ring)->Enter("loss.sum", Axis::kData, Op::kAllReduceSum, {nullptr, 2, DataType::kFloat64});
     (*ring)->Leave(first, true);
-    (*ring)->Enter("grad.bucket", Axis::kData, Op::kAllReduceSum, {nullptr, 4096, DataType::kFloat32});
+    (*ring)->Enter("norm.sum", Axis::kTensor, Op::kBarrier, {});
+    (*ring)->Enter({"grad.bucket", "layers.0.mlp"}, Axis::kData, Op::kAllReduceSum,
+                   {nullptr, 4096, DataType::kFloat32});
     abort();
   }
   int status = 0;
@@ -35,13 +41,20 @@ TEST(Ring, ShowsWhereAKilledProcessWas) {
   auto records = ReadRing(path);
 
   ASSERT_TRUE(records.ok()) << records.status();
-  ASSERT_EQ(records->size(), 2u);
+  ASSERT_EQ(records->size(), 3u);
   EXPECT_EQ((*records)[0].state, RingState::kDone);
   EXPECT_GE((*records)[0].done_nanoseconds, (*records)[0].entered_nanoseconds);
-  EXPECT_STREQ((*records)[1].site, "grad.bucket");
-  EXPECT_EQ((*records)[1].state, RingState::kEntered);
-  EXPECT_EQ((*records)[1].count, 4096);
-  EXPECT_EQ((*records)[1].done_nanoseconds, 0);
+  const contract::RingRecord& last = records->back();
+  EXPECT_STREQ(last.site, "grad.bucket");
+  EXPECT_STREQ(last.detail, "layers.0.mlp");
+  EXPECT_STREQ(last.operation, "all_reduce");
+  EXPECT_STREQ(last.group, "data");
+  EXPECT_EQ(last.sequence, 3u);
+  EXPECT_EQ(last.number, 2u) << "each group counts for itself";
+  EXPECT_EQ(last.state, RingState::kEntered);
+  EXPECT_EQ(last.count, 4096);
+  EXPECT_EQ(last.element_bytes, 4);
+  EXPECT_EQ(last.done_nanoseconds, 0);
 }
 
 TEST(Ring, KeepsTheNewestAndCutsLongNames) {

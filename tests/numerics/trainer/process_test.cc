@@ -9,8 +9,8 @@
 
 #include "tests/numerics/trainer/rank_processes.h"
 #include "tests/numerics/trainer/tiny_run.h"
+#include "worker/contract/collective_ring.h"
 #include "worker/contract/exit_codes.h"
-#include "worker/engine/comm/ring.h"
 
 namespace llmctl::trainer {
 namespace {
@@ -29,7 +29,7 @@ TEST(TrainerProcesses, TwoGiveTheSameBitsAsTwoThreads) {
     EXPECT_EQ(rank->exit, contract::kExitOk);
     EXPECT_EQ(rank->losses, expected);
   }
-  auto ring = engine::comm::ReadRing(RankProcesses::RankDirectory(config, 1) + "/collectives.ring");
+  auto ring = contract::ReadRing(RankProcesses::RankDirectory(config, 1) + "/collectives.ring");
   ASSERT_TRUE(ring.ok()) << ring.status();
   EXPECT_STREQ(ring->back().site, "run.end");
 }

@@ -30,6 +30,28 @@ std::vector<int64_t> Steps(const std::vector<contract::CheckpointCommit>& commit
   return steps;
 }
 
+TEST(Phases, SayWhatARunHasSpentItsTimeOn) {
+  contract::TrainerConfig config = TinyConfig();
+  config.data_parallel = 2;
+
+  std::vector<RankResult> ranks = RunRanks(config);
+
+  for (const RankResult& rank : ranks) {
+    ASSERT_TRUE(rank.exit.ok()) << rank.exit.status();
+    EXPECT_EQ(rank.phases.activity, contract::Activity::kEnding);
+    EXPECT_EQ(rank.phases.phase, contract::Phase::kOther) << "every phase that began has ended";
+    EXPECT_EQ(rank.phases.step, config.training.steps);
+    EXPECT_EQ(rank.phases.steps_here, config.training.steps);
+    for (contract::Phase phase : {contract::Phase::kData, contract::Phase::kForward, contract::Phase::kBackward,
+                                  contract::Phase::kCollective, contract::Phase::kOptimizer}) {
+      EXPECT_GT(rank.phases.spent_nanoseconds[static_cast<size_t>(phase)], 0) << contract::PhaseName(phase);
+    }
+  }
+  auto writing = static_cast<size_t>(contract::Phase::kWriting);
+  EXPECT_GT(ranks[0].phases.spent_nanoseconds[writing], 0);
+  EXPECT_EQ(ranks[1].phases.spent_nanoseconds[writing], 0) << "rank 0 alone writes";
+}
+
 // The real model, but for one backward pass whose gradients are not finite.
 class PoisonedModel : public engine::Model {
  public:

@@ -123,6 +123,7 @@ struct RankResult {
   std::vector<double> losses;  // by step
   std::vector<contract::Progress> reports;
   std::vector<contract::CheckpointCommit> commits;
+  contract::PhaseRecord phases;  // at the end
   std::string log;
 };
 
@@ -139,7 +140,8 @@ inline RankResult RunRank(const contract::TrainerConfig& config, std::unique_ptr
   int rank = backend->rank();
   std::map<engine::comm::Axis, std::unique_ptr<engine::comm::Backend>> axes;
   axes[engine::comm::Axis::kData] = std::move(backend);
-  engine::comm::Communicator communicator(std::move(axes), nullptr);
+  contract::PhasePage phases;
+  engine::comm::Communicator communicator(std::move(axes), nullptr, &phases);
   communicator.SwitchOffForTest(options.switched_off);
   auto script = options.scripts.find(rank);
   TestControl control(script == options.scripts.end() ? TestControl::Script() : script->second);
@@ -147,6 +149,7 @@ inline RankResult RunRank(const contract::TrainerConfig& config, std::unique_ptr
   result.exit = RunTraining({.config = config,
                              .generation = {JobId(config.job), 1, options.generation},
                              .communicator = communicator,
+                             .phases = phases,
                              .control = control,
                              .log = {.line = log, .alarm = log},
                              .create_model = options.create_model,
@@ -155,6 +158,7 @@ inline RankResult RunRank(const contract::TrainerConfig& config, std::unique_ptr
   for (const contract::Progress& report : control.reports) {
     if (report.step != std::exchange(last, report.step)) result.losses.push_back(report.loss);
   }
+  result.phases = phases.record();
   result.reports = control.reports;
   result.commits = control.commits;
   return result;

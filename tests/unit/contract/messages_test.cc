@@ -76,6 +76,7 @@ const std::vector<std::pair<Message, std::string>> kMessages = {
     {Release{}, R"({"seq":9,"type":"release","body":{}})"},
     {Waiting{}, R"({"seq":9,"type":"waiting","body":{}})"},
     {Take{}, R"({"seq":9,"type":"take","body":{}})"},
+    {TakePicture{"it hangs"}, R"({"seq":9,"type":"take_picture","body":{"reason":"it hangs"}})"},
 };
 
 std::string Encode(const Message& message) { return EncodeLine({.seq = 9, .message = message}).value(); }

@@ -31,6 +31,7 @@
 #include "common/base/file.h"
 #include "common/base/unique_fd.h"
 #include "worker/contract/line_link.h"
+#include "worker/contract/picture.h"
 #include "worker/contract/shim_config.h"
 
 namespace llmctl::contract {
@@ -307,6 +308,45 @@ TEST_F(ShimTest, KillWithoutGraceNeedsNoCooperation) {
   agent.Send(Kill{.grace_seconds = 0});
 
   EXPECT_EQ(agent.Await<Exited>()->signal, SIGKILL);
+}
+
+TEST_F(ShimTest, APictureIsOnDiskBeforeTheOrderThatFollowsIt) {
+  ASSERT_EQ(Run({"stubborn"}), 0);
+  Agent agent = Connect();
+  ASSERT_TRUE(agent.Await<Ready>().has_value());
+
+  agent.Send(TakePicture{"part of the gang has failed"});
+  agent.Send(Kill{.grace_seconds = 0});
+
+  ASSERT_TRUE(agent.Await<Exited>().has_value());
+  absl::StatusOr<Picture> picture = DecodePicture(Read(kPictureFile));
+  ASSERT_TRUE(picture.ok()) << picture.status();
+  EXPECT_EQ(picture->reason, "part of the gang has failed");
+  ASSERT_FALSE(picture->threads.empty());
+  EXPECT_GT(picture->threads[0].stack.size(), 64u);
+}
+
+TEST_F(ShimTest, ATrainerThatAsksForItsPictureIsToldWhenItIsTaken) {
+  ASSERT_EQ(Run({"crash-pictured"}), 0);
+
+  // It ends by the signal only if the picture was counted on its page, else with an exit code.
+  EXPECT_EQ(AwaitExitFile().signal, SIGSEGV);
+  absl::StatusOr<Picture> picture = DecodePicture(Read(kPictureFile));
+  ASSERT_TRUE(picture.ok()) << picture.status();
+  EXPECT_EQ(picture->reason, "the trainer asked for it");
+}
+
+TEST_F(ShimTest, OfSeveralRequestsForOneFailureTheFirstCounts) {
+  ASSERT_EQ(Run({"stubborn"}), 0);
+  Agent agent = Connect();
+  ASSERT_TRUE(agent.Await<Ready>().has_value());
+
+  agent.Send(TakePicture{"first"});
+  agent.Send(TakePicture{"second"});
+  agent.Send(Kill{.grace_seconds = 0});
+
+  ASSERT_TRUE(agent.Await<Exited>().has_value());
+  EXPECT_EQ(DecodePicture(Read(kPictureFile))->reason, "first");
 }
 
 TEST_F(ShimTest, TheTrainerGetsItsAssignmentAndTheAgentItsAnswer) {

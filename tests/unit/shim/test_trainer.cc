@@ -6,6 +6,7 @@
 //   leave-child   leaves a process behind in its group, says its pid on stdout
 //   leave-floods  leaves processes behind in sessions of their own that print and send for ever; exits with 7
 //   environment   prints its environment
+//   crash-pictured asks for its picture, then dies by SIGSEGV; exits with 99 if none is taken
 //   talk          speaks the contract: says ready with the step 10 * rank, then obeys
 //                   update "progress N", "commit N" (request id N), "wait KEY" (request id 1), "garbage",
 //                          "last words": the longest fatal "user" that fits in a line
@@ -18,6 +19,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <memory>
 #include <string>
 #include <variant>
 #include <vector>
@@ -28,6 +30,7 @@
 
 #include "worker/contract/exit_codes.h"
 #include "worker/contract/line_link.h"
+#include "worker/contract/phase_page.h"
 #include "worker/contract/shim_config.h"
 
 extern char** environ;
@@ -137,6 +140,17 @@ int LeaveFloods() {
   return started == 2 ? 7 : 99;
 }
 
+int CrashPictured() {
+  absl::StatusOr<std::unique_ptr<PhasePage>> page = PhasePage::Create(kPhaseFile);
+  if (!page.ok() || std::getenv(kPicturesVariable) == nullptr) return 99;
+  ::kill(::getppid(), SIGUSR1);
+  for (int ms = 0; (*page)->pictures() == 0; ++ms) {
+    if (ms == 20000) return 99;
+    ::poll(nullptr, 0, 1);
+  }
+  return ::raise(SIGSEGV);
+}
+
 int Main(const std::vector<std::string>& arguments) {
   const std::string& mode = arguments.at(1);
   int number = arguments.size() > 2 ? Number(arguments[2]) : 0;
@@ -152,6 +166,7 @@ int Main(const std::vector<std::string>& arguments) {
     (void)link.Send(Ready{});
     WaitForEver();
   }
+  if (mode == "crash-pictured") return CrashPictured();
   if (mode == "environment") {
     for (char** entry = environ; *entry != nullptr; ++entry) std::printf("%s\n", *entry);
     return 0;

@@ -13,13 +13,17 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 
+#include "worker/contract/phase_page.h"
+
 namespace llmctl::engine::comm {
 
 enum class Axis { kData, kTensor, kPipeline, kContext, kExpert, kWorld };
+inline constexpr size_t kAxes = 6;
 enum class Op { kAllReduceSum, kAllReduceMax, kReduceScatterSum, kAllGather, kBroadcast, kBarrier };
 enum class DataType { kFloat32, kBfloat16, kFloat64, kInt64, kByte };
 
@@ -29,6 +33,19 @@ struct Buffer {
   void* data = nullptr;
   int64_t count = 0;
   DataType type = DataType::kFloat32;
+};
+
+// "data", "all_reduce": as they are shown to people.
+const char* AxisName(Axis axis);
+const char* OpName(Op op);
+
+// Where in the engine a collective is: `name` is a constant such as "grad.bucket" or "loss.sum", `detail` which of
+// the site's calls it is, for who has to find out where a rank was ("layers.7.mlp.down_proj").
+struct Site {
+  Site(const char* name) : name(name) {}
+  Site(absl::string_view name, absl::string_view detail) : name(name), detail(detail) {}
+  absl::string_view name;
+  absl::string_view detail;
 };
 
 struct SiteStatistics {
@@ -49,22 +66,25 @@ class Backend {
   virtual void Abort() = 0;
 };
 
-// The recorder of collectives; see comm/ring.h.
+// The recorder of collectives; see worker/contract/collective_ring.h.
 class Ring;
 
 class Communicator {
  public:
-  // Axes without a backend have size 1 and communicate nothing. `ring` may be null.
-  Communicator(std::map<Axis, std::unique_ptr<Backend>> axes, Ring* ring);
+  // Axes without a backend have size 1 and communicate nothing. `ring` and `phases` may be null.
+  Communicator(std::map<Axis, std::unique_ptr<Backend>> axes, Ring* ring, contract::PhasePage* phases = nullptr);
   ~Communicator();
 
   int rank(Axis axis) const;
   int size(Axis axis) const;
 
-  // `site`: a constant name such as "grad.bucket" or "loss.sum".
-  absl::Status Collective(absl::string_view site, Axis axis, Op op, const Buffer& buffer, int root = 0);
+  absl::Status Collective(const Site& site, Axis axis, Op op, const Buffer& buffer, int root = 0);
 
   void Abort();
+
+  // Called once, by the thread whose collective is the first to fail and before it goes on: its stack still says
+  // where that was.
+  void OnFirstFailure(std::function<void()> handler) { on_first_failure_ = std::move(handler); }
 
   const std::map<std::string, SiteStatistics, std::less<>>& statistics() const { return statistics_; }
 
@@ -74,6 +94,8 @@ class Communicator {
  private:
   std::map<Axis, std::unique_ptr<Backend>> axes_;
   Ring* ring_;
+  contract::PhasePage* phases_;
+  std::function<void()> on_first_failure_;
   std::map<std::string, SiteStatistics, std::less<>> statistics_;
   std::string switched_off_;
 };

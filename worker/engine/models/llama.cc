@@ -272,6 +272,7 @@ void Llama<A>::RunBlocks(const MicroBatch& batch) {
 
 template <typename A>
 LossSum Llama<A>::RunForward(const MicroBatch& batch, double gradient_scale) {
+  contract::InPhase forward(options_.phases, contract::Phase::kForward);
   RunBlocks(batch);
   head_.Forward();
   kernels::CrossEntropySum sum = kernels_.cross_entropy({.rows = batch.samples * batch.sequence_length,
@@ -293,6 +294,7 @@ LossSum Llama<A>::ForwardBackward(const MicroBatch& batch, double gradient_scale
   c10::InferenceMode inference;
   CHECK(options_.training) << "the model was made without gradients";
   LossSum loss = RunForward(batch, gradient_scale);
+  contract::InPhase backward(options_.phases, contract::Phase::kBackward);
   Accumulation accumulation = gradients_stale_ ? Accumulation::kSet : Accumulation::kAdd;
   if (gradients_stale_) ClearAddedGradients();
   gradients_stale_ = false;  // before the sink hears of any: it may ask for gradients()

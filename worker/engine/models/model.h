@@ -20,6 +20,7 @@
 #include "common/layout/memory.h"
 #include "common/layout/model_shape.h"
 #include "common/layout/parameters.h"
+#include "worker/contract/phase_page.h"
 #include "worker/engine/kernels/isa.h"
 #include "worker/engine/kernels/number.h"
 #include "worker/engine/layers/grad_sink.h"
@@ -48,6 +49,7 @@ struct ModelOptions {
   int64_t sequence_length_max = 0;
   bool training = true;              // false: no gradients, no stash beyond one layer
   kernels::Isa isa = kernels::Isa::kBest;
+  contract::PhasePage* phases = nullptr;  // told whether the pass is forward or backward; outlives the model
 };
 
 class Model {

@@ -2,9 +2,22 @@
 
 #include <algorithm>
 
+#include "absl/strings/strip.h"
+#include "absl/strings/string_view.h"
+
 #include "common/base/check.h"
 
 namespace llmctl::engine {
+namespace {
+
+// What all names have in common would only use up the room that a record of the ring has.
+std::string ShortName(absl::string_view parameter) {
+  absl::ConsumePrefix(&parameter, "model.");
+  absl::ConsumeSuffix(&parameter, ".weight");
+  return std::string(parameter);
+}
+
+}  // namespace
 
 GradientBuckets::GradientBuckets(Model& model, int64_t bucket_elements, comm::Communicator& communicator)
     : gradients_(model.gradients()), communicator_(communicator) {
@@ -18,6 +31,7 @@ GradientBuckets::GradientBuckets(Model& model, int64_t bucket_elements, comm::Co
     if (end - begin < bucket_elements && i > 0) continue;
     bucket.begin = begin;
     bucket.end = end;
+    bucket.last = ShortName(parameters[i].name);
     buckets_.push_back(bucket);
     bucket = Bucket();
     end = begin;
@@ -44,7 +58,7 @@ void GradientBuckets::GradientReady(const Parameter& parameter) {
   ++summed_;
   if (!status_.ok()) return;
   status_ = communicator_.Collective(
-      kSite, comm::Axis::kData, comm::Op::kAllReduceSum,
+      {kSite, bucket.last}, comm::Axis::kData, comm::Op::kAllReduceSum,
       {gradients_ + bucket.begin, bucket.end - bucket.begin, comm::DataType::kFloat32});
 }
 

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -38,6 +39,7 @@ class GradientBuckets : public GradSink {
   struct Bucket {
     int64_t begin = 0;
     int64_t end = 0;
+    std::string last;  // the parameter whose gradient completes it, as it is shown to people
     int parameters = 0;
     int missing = 0;  // of this pass
   };
