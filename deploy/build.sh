@@ -6,7 +6,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 build=${LLM_BUILD_DIR:-build}
 case ${1:-programs} in
-  programs) targets=(llmctl llm-coordinator llm-worker llm-shim llm-trainer llm-data) tests=OFF ;;
+  programs) targets=(llmctl llm-coordinator llm-worker llm-shim llm-evidence llm-trainer llm-data) tests=OFF ;;
   all) targets=(all) tests=ON ;;
   *) echo "deploy/build.sh: unknown argument $1 (programs or all)" >&2; exit 2 ;;
 esac

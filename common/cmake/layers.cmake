@@ -11,6 +11,8 @@ endfunction()
 
 llm_layer(common/base EXTERNAL openssl xxhash)
 llm_layer(common/json DEPS common/base EXTERNAL json)
+llm_layer(common/archive DEPS common/base)
+llm_layer(common/diagnosis DEPS common/json common/base EXTERNAL json)
 llm_layer(common/layout DEPS common/base)
 llm_layer(common/observe DEPS common/base EXTERNAL httplib)
 llm_layer(common/spec DEPS common/base proto EXTERNAL protobuf yaml re2)
@@ -23,10 +25,12 @@ llm_layer(coordinator/core DEPS coordinator/model coordinator/classify coordinat
 llm_layer(coordinator/store DEPS coordinator/model common/base EXTERNAL sqlite json)
 llm_layer(coordinator/runtime
   DEPS coordinator/core coordinator/classify coordinator/placement coordinator/store coordinator/model common/base
+       common/diagnosis
        common/observe
   EXTERNAL prometheus)
 llm_layer(coordinator/rpc
-  DEPS coordinator/runtime coordinator/core coordinator/model common/base common/observe common/spec proto
+  DEPS coordinator/runtime coordinator/core coordinator/model common/base common/diagnosis common/observe common/spec
+       proto
   EXTERNAL grpc grpc_reflection protobuf)
 llm_layer(coordinator
   DEPS coordinator/rpc coordinator/runtime coordinator/store coordinator/core coordinator/classify coordinator/placement
@@ -38,8 +42,9 @@ llm_layer(worker/shim DEPS worker/contract common/base EXTERNAL json)
 llm_layer(worker/agent/core DEPS worker/contract common/base)
 llm_layer(worker/agent/devices DEPS common/base EXTERNAL dl nvml)
 llm_layer(worker/agent
-  DEPS worker/agent/core worker/agent/devices worker/contract common/base common/observe common/spec proto
-  EXTERNAL grpc protobuf prometheus httplib cli11 json)
+  DEPS worker/agent/core worker/agent/devices worker/contract common/archive common/base common/diagnosis
+       common/observe common/spec proto
+  EXTERNAL grpc protobuf prometheus httplib cli11 json dw)
 llm_layer(worker/data/shards DEPS worker/contract common/json common/base EXTERNAL json xxhash)
 llm_layer(worker/data/tokenizer DEPS common/base EXTERNAL json)
 llm_layer(worker/data
@@ -56,7 +61,7 @@ llm_layer(worker/trainer
        common/layout common/base
   EXTERNAL torch cli11 json)
 
-llm_layer(client DEPS proto common/spec common/base EXTERNAL grpc protobuf cli11 json)
+llm_layer(client DEPS proto common/archive common/diagnosis common/spec common/base EXTERNAL grpc protobuf cli11 json)
 llm_layer(simulator
   DEPS coordinator/core coordinator/placement coordinator/model coordinator/store coordinator/runtime
        worker/agent/core worker/contract common/base

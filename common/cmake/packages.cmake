@@ -20,6 +20,7 @@ llm_external(icu icuuc icudata)
 llm_external(simdjson simdjson)
 llm_external(yaml yaml-cpp)
 llm_external(re2 re2)
+llm_external(dw dw)
 llm_external(cli11)  # headers only
 llm_external(httplib cpp-httplib)
 llm_external(dl ${CMAKE_DL_LIBS})

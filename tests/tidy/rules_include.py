@@ -16,13 +16,14 @@ PACKAGES = (
     ("xxhash.h", "xxhash"), ("yaml-cpp/", "yaml"), ("CLI/", "cli11"), ("httplib.h", "httplib"),
     ("prometheus/", "prometheus"), ("unicode/", "icu"), ("simdjson.h", "simdjson"), ("zstd.h", "zstd"),
     ("dlfcn.h", "dl"), ("gtest/", "gtest"), ("gmock/", "gtest"), ("benchmark/", "benchmark"), ("nccl.h", "cuda"),
-    ("cuda", "cuda"), ("nvml.h", "nvml"),
+    ("cuda", "cuda"), ("nvml.h", "nvml"), ("elfutils/", "dw"),
 )
 # <vector>, <sys/wait.h>, <unistd.h>: no dot, or C and Linux.
 STANDARD = re.compile(
     r"[a-z_]+$|(sys|linux|netinet|arpa|net|bits|asm)/[\w/]+\.h$|(fcntl|unistd|signal|poll|pthread|sched|dirent|netdb"
     r"|ifaddrs|termios|pwd|grp|errno|time|spawn|getopt|syslog|stdio|stdlib|string|limits|malloc|immintrin|omp|endian"
-    r"|elf|link|execinfo|ucontext|math|stdint|dlfcn|glob|fnmatch|ftw|sysexits|cpuid|inttypes|mqueue|semaphore)\.h$")
+    r"|elf|link|cxxabi|execinfo|ucontext|math|stdint|dlfcn|glob|fnmatch|ftw|sysexits|cpuid|inttypes|mqueue"
+    r"|semaphore)\.h$")
 GENERATED = re.compile(r"llmctl/v\d+/\w+(\.grpc)?\.pb\.h$")
 OWN, STANDARD_RANK, THIRD_PARTY, PROJECT = range(4)
 RANK_NAMES = ("the own header", "the standard library", "third party", "the project")
