@@ -16,11 +16,15 @@
 #include "common/observe/log.h"
 #include "llmctl/v1/worker_link.pb.h"
 #include "worker/agent/core/step.h"
+#include "worker/agent/host/evidence_archive.h"
 #include "worker/agent/host/host_facts.h"
 #include "worker/agent/host/kernel_log.h"
 #include "worker/agent/host/probe.h"
 #include "worker/agent/host/rank_log.h"
+#include "worker/agent/host/rank_look.h"
 #include "worker/agent/inbox.h"
+#include "worker/agent/rpc/rank_mapping.h"
+#include "worker/contract/shim_config.h"
 
 namespace llmctl::agent {
 namespace {
@@ -65,7 +69,8 @@ Agent::Agent(Options options, StateDir state_dir, AgentMetrics& metrics)
       // Hosts that lost one coordinator must not come back in step.
       jitter_(Fingerprint64(absl::StrCat(identity_.node, identity_.boot_id, identity_.incarnation))),
       preflight_(std::move(options.preflight),
-                 [inbox = inbox_](PreflightFinished finished) { inbox->Put(Event(std::move(finished))); }) {
+                 [inbox = inbox_](PreflightFinished finished) { inbox->Put(Event(std::move(finished))); }),
+      evidence_(std::move(options.evidence_program)) {
   for (const Device& device : identity_.devices) state_.devices.insert(device.index);
   state_.standbys_wanted = options.standbys_wanted;
 }
@@ -153,9 +158,7 @@ void Agent::Execute(const Command& command) {
                  [&](const StartStandby& c) { standbys_.Start(c.number); },
                  [&](const EndStandby& c) { standbys_.End(c.number); },
                  [&](const DialCoordinator&) { dialling_ = true; },
-                 [&](const SendToCoordinator& c) {
-                   if (link_ != nullptr) link_->Send(ToProto(c.message, identity_));
-                 },
+                 [&](const agent::SendToCoordinator& c) { SendToCoordinator(c.message); },
                  [&](const RunProbe& c) { StartProbe(c.probe); },
                  [&](const RemoveProbe& c) {
                    work_.Add([c] { RemoveProbeFile(c.checkpoint_directory, c.nonce); });
@@ -163,6 +166,7 @@ void Agent::Execute(const Command& command) {
                  [&](const RunPreflight&) { preflight_.Begin(); },
                  [&](const CancelPreflight&) { preflight_.Cancel(); },
                  [&](const ArmTimer& c) { timers_.emplace(MonotonicNow() + c.delay, c.timer); },
+                 [&](const agent::CollectEvidence& c) { CollectEvidence(c.generation); },
              },
              command);
 }
@@ -181,6 +185,23 @@ void Agent::Spawn(const SpawnShim& command) {
     if (standby.ok()) return shims_.Spawn(command, *std::move(standby));
   }
   shims_.Spawn(command);
+}
+
+void Agent::SendToCoordinator(const AgentMessage& message) {
+  if (link_ == nullptr) return;
+  v1::AgentMessage out = ToProto(message, identity_);
+  if (out.has_heartbeat()) {
+    absl::Duration now = MonotonicNow();
+    for (const ShimSet::LiveRank& live : shims_.Live()) {
+      absl::StatusOr<contract::PhaseRecord> page =
+          contract::ReadPhasePage(absl::StrCat(live.directory, "/", contract::kPhaseFile));
+      // Not there before the trainer has begun.
+      if (!page.ok()) continue;
+      Fill({.generation = live.generation, .rank = live.rank, .record = *page, .busy = BusyTime(*page)}, now,
+           out.mutable_heartbeat()->add_pulses());
+    }
+  }
+  link_->Send(std::move(out));
 }
 
 int Agent::PollTimeout(absl::Duration now) const {
@@ -249,6 +270,7 @@ void Agent::HandleLinkMessage(const v1::CoordinatorMessage& message, absl::Durat
     return;
   }
   if (message.has_read_log()) return AnswerLogRequest(message.read_log());
+  if (message.has_inspect()) return AnswerInspection(message.inspect(), now);
   if (message.has_welcome()) {
     backoff_ = kBackoffMin;
     silence_max_ = absl::Milliseconds(message.welcome().lease_ms());
@@ -266,16 +288,21 @@ void Agent::CancelSilentLink(absl::Duration now) {
 
 void Agent::AnswerLogRequest(const v1::ReadLog& request) {
   GenerationId generation = ToId(request.generation());
-  absl::StatusOr<std::string> directory = shims_.LogDirectory(generation, request.rank());
+  bool evidence = request.stream() == kEvidenceStream;
+  absl::StatusOr<std::string> directory =
+      evidence ? state_dir_.evidence() : shims_.LogDirectory(generation, request.rank());
   bool live = shims_.IsLive(generation, request.rank());
   v1::PushLogRequest answer;
   answer.set_node(identity_.node);
   answer.set_incarnation(identity_.incarnation);
   answer.set_request_id(request.request_id());
-  work_.Add([link = link_, request, directory, live, answer]() mutable {
-    absl::StatusOr<LogPiece> piece =
-        directory.ok() ? ReadRankLog(*directory, request.stream(), request.offset(), request.max_bytes())
-                       : absl::StatusOr<LogPiece>(directory.status());
+  work_.Add([link = link_, request, directory, live, answer, generation, evidence]() mutable {
+    auto read = [&]() -> absl::StatusOr<LogPiece> {
+      if (!directory.ok()) return directory.status();
+      if (evidence) return ReadEvidence(*directory, generation, request.offset(), request.max_bytes());
+      return ReadRankLog(*directory, request.stream(), request.offset(), request.max_bytes());
+    };
+    absl::StatusOr<LogPiece> piece = read();
     if (piece.ok()) {
       answer.set_data(piece->data);
       answer.set_next_offset(piece->next_offset);
@@ -286,6 +313,32 @@ void Agent::AnswerLogRequest(const v1::ReadLog& request) {
     absl::Status pushed = link->PushLog(answer);
     if (!pushed.ok()) Log(LogLevel::kWarning, "push-log-failed", {{"error", pushed.message()}});
   });
+}
+
+void Agent::AnswerInspection(const v1::Inspect& request, absl::Duration now) {
+  GenerationId generation = ToId(request.generation());
+  v1::AgentMessage answer;
+  v1::Inspection& inspection = *answer.mutable_inspection();
+  inspection.set_request_id(request.request_id());
+  *inspection.mutable_generation() = request.generation();
+  for (int rank : shims_.RanksOf(generation)) {
+    absl::StatusOr<std::string> directory = shims_.LogDirectory(generation, rank);
+    if (!directory.ok()) continue;
+    diagnosis::RankView view = LookAtRank(*directory, now);
+    view.rank = rank;
+    Fill(view, inspection.add_ranks());
+    shims_.Send({.generation = generation, .rank = rank, .message = contract::TakePicture{request.reason()}});
+  }
+  if (link_ != nullptr) link_->Send(std::move(answer));
+}
+
+void Agent::CollectEvidence(const GenerationId& generation) {
+  std::vector<std::string> arguments = {
+      absl::StrCat("--job=", generation.job.value()), absl::StrCat("--attempt=", generation.attempt),
+      absl::StrCat("--generation=", generation.generation), absl::StrCat("--node=", identity_.node),
+      absl::StrCat("--state-dir=", state_dir_.path())};
+  for (int rank : shims_.RanksOf(generation)) arguments.push_back(absl::StrCat("--rank=", rank));
+  evidence_.Collect(std::move(arguments));
 }
 
 void Agent::StartProbe(const ProbeOrdered& probe) {

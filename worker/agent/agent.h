@@ -19,6 +19,7 @@
 #include "worker/agent/core/command.h"
 #include "worker/agent/core/event.h"
 #include "worker/agent/core/state.h"
+#include "worker/agent/host/evidence_collector.h"
 #include "worker/agent/host/preflight_run.h"
 #include "worker/agent/host/shim_set.h"
 #include "worker/agent/host/standby_set.h"
@@ -28,6 +29,7 @@
 #include "worker/agent/rpc/link_mapping.h"
 
 namespace llmctl::v1 {
+class Inspect;
 class ReadLog;
 }  // namespace llmctl::v1
 
@@ -44,6 +46,7 @@ class Agent {
     StandbySet::Options standbys;
     int standbys_wanted = 0;
     PreflightRun::Options preflight;
+    std::string evidence_program;  // empty: no evidence is collected
     UniqueFd signals;  // a signalfd: any signal on it ends Run()
   };
   Agent(Options options, StateDir state_dir, AgentMetrics& metrics);
@@ -71,6 +74,9 @@ class Agent {
   void HandleLinkMessage(const v1::CoordinatorMessage& message, absl::Duration now);
   void CancelSilentLink(absl::Duration now);
   void AnswerLogRequest(const v1::ReadLog& request);
+  void AnswerInspection(const v1::Inspect& request, absl::Duration now);
+  void SendToCoordinator(const AgentMessage& message);
+  void CollectEvidence(const GenerationId& generation);
   void StartProbe(const ProbeOrdered& probe);
 
   const std::string coordinator_;
@@ -99,6 +105,7 @@ class Agent {
   SeededRng jitter_;
 
   PreflightRun preflight_;
+  EvidenceCollector evidence_;
   WorkQueue work_;  // last: its jobs use the rest
 };
 

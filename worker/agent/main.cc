@@ -36,6 +36,7 @@ struct Flags {
   std::string devices = "auto";
   std::string trainer;
   std::string shim;
+  std::string evidence;
   std::string allowed_roots;
   std::string fabric_address;
   std::string metrics_listen = "127.0.0.1:0";
@@ -54,6 +55,7 @@ void AddFlags(CLI::App& app, Flags& flags) {
       ->capture_default_str();
   app.add_option("--trainer", flags.trainer, "llm-trainer (default: beside this program)");
   app.add_option("--shim", flags.shim, "llm-shim (default: beside this program)");
+  app.add_option("--evidence", flags.evidence, "llm-evidence (default: beside this program); 'off': none is collected");
   app.add_option("--allowed-roots", flags.allowed_roots,
                  "Folders, A:B, below which datasets and checkpoints must lie (default: anywhere)");
   app.add_option("--fabric-address", flags.fabric_address,
@@ -118,6 +120,11 @@ absl::StatusOr<std::unique_ptr<MetricsServer>> ServeMetrics(const Flags& flags, 
 absl::Status Run(const Flags& flags, UniqueFd signals) {
   LLM_ASSIGN_OR_RETURN(std::string trainer, FindProgram(flags.trainer, "llm-trainer"));
   LLM_ASSIGN_OR_RETURN(std::string shim, FindProgram(flags.shim, "llm-shim"));
+  absl::StatusOr<std::string> evidence = std::string();
+  if (flags.evidence != "off") evidence = FindProgram(flags.evidence, "llm-evidence");
+  if (!evidence.ok() && !flags.evidence.empty()) return evidence.status();
+  // Jobs can do without; who looks for evidence later finds here why there is none.
+  if (!evidence.ok()) Log(LogLevel::kWarning, "no-evidence", {{"why", evidence.status().message()}});
   std::error_code error;
   LLM_ASSIGN_OR_RETURN(StateDir state_dir,
                        StateDir::Open(std::filesystem::absolute(flags.state_dir, error).lexically_normal().string()));
@@ -155,6 +162,7 @@ absl::Status Run(const Flags& flags, UniqueFd signals) {
                                           .devices = devices,
                                           .device_kind = device_kind,
                                           .environment = TrainerEnvironment(threads)},
+                            .evidence_program = evidence.value_or(""),
                             .signals = std::move(signals)};
   return Agent(std::move(options), std::move(state_dir), metrics).Run();
 }

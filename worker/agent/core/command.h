@@ -39,6 +39,10 @@ struct RetireShim {
   GenerationId generation;
   int rank = 0;
 };
+// A gang has ended badly: what can be known of it goes into an archive. In the background; nothing waits for it.
+struct CollectEvidence {
+  GenerationId generation;
+};
 
 // A shim with a trainer that waits for a job. StandbyConnected or StandbyEnded follows.
 struct StartStandby {
@@ -77,6 +81,6 @@ struct ArmTimer {
 
 using Command = std::variant<PersistFences, PersistOutbox, SpawnShim, SendToShim, RetireShim, StartStandby, EndStandby,
                              DialCoordinator, SendToCoordinator, RunProbe, RemoveProbe, RunPreflight, CancelPreflight,
-                             ArmTimer>;
+                             ArmTimer, CollectEvidence>;
 
 }  // namespace llmctl::agent

@@ -125,6 +125,9 @@ struct StopOrdered {
   absl::Duration grace;
   std::string reason;
   bool checkpoint_first = false;
+  // Part of the gang has failed, so the collectives of the rest cannot complete: their ranks end at once, after a
+  // picture of where they were.
+  bool failed = false;
 };
 struct CheckpointOrdered {
   GenerationId generation;

@@ -7,6 +7,7 @@
 #include "absl/time/time.h"
 
 #include "worker/agent/core/transitions.h"
+#include "worker/contract/exit_codes.h"
 
 namespace llmctl::agent {
 namespace {
@@ -83,6 +84,33 @@ void KillOlderGangs(State& state, const GenerationId& newest, Commands& out) {
   }
 }
 
+// In this order: the picture is of the rank as the failure left it; a rank that waits in a collective hears `stop`,
+// which a signal alone would not get through to it.
+void KillRank(const Gang& gang, const GenerationId& id, int rank, Commands& out) {
+  if (!gang.failure.empty()) {
+    out.push_back(SendToShim{.generation = id, .rank = rank, .message = contract::TakePicture{gang.failure}});
+    out.push_back(SendToShim{.generation = id, .rank = rank, .message = contract::Stop{gang.failure}});
+  }
+  out.push_back(SendToShim{.generation = id, .rank = rank, .message = *gang.kill});
+}
+
+bool EndedBadly(const ExitRecord& exit) {
+  if (exit.stopped_by_agent) return false;
+  bool well = exit.exit_code == contract::kExitOk || exit.exit_code == contract::kExitYielded;
+  return exit.start_failed || exit.signal != 0 || !well;
+}
+
+// Once, when the last rank has ended.
+void WantEvidence(Gang& gang, const GenerationId& id, Commands& out) {
+  bool bad = !gang.failure.empty();
+  for (const auto& [number, rank] : gang.ranks) {
+    if (rank.phase != RankPhase::kExited) return;
+    bad = bad || EndedBadly(*rank.exit);
+  }
+  if (!bad || std::exchange(gang.evidence_wanted, true)) return;
+  out.push_back(CollectEvidence{id});
+}
+
 }  // namespace
 
 void RemoveWrittenProbe(State& state, const GenerationId& id, Commands& out) {
@@ -139,6 +167,7 @@ void StopGang(State& state, const StopOrdered& order, Commands& out) {
     return;
   }
   Gang& gang = it->second;
+  if (order.failed) gang.failure = order.reason.empty() ? "the gang has failed" : order.reason;
   if (!order.checkpoint_first || gang.kill.has_value()) {
     KillGang(gang, order.generation, order.grace, out);
   } else if (!gang.yield.has_value()) {
@@ -157,8 +186,7 @@ void StopGang(State& state, const StopOrdered& order, Commands& out) {
 void KillGang(Gang& gang, const GenerationId& id, absl::Duration grace, Commands& out) {
   gang.kill = contract::Kill{.grace_seconds = absl::ToDoubleSeconds(grace)};
   for (const auto& [number, rank] : gang.ranks) {
-    if (!rank.shim_connected || rank.phase == RankPhase::kExited) continue;
-    out.push_back(SendToShim{.generation = id, .rank = number, .message = *gang.kill});
+    if (rank.shim_connected && rank.phase != RankPhase::kExited) KillRank(gang, id, number, out);
   }
 }
 
@@ -202,7 +230,7 @@ void GreetShim(State& state, const ShimConnected& event, Commands& out) {
   if (rank->phase == RankPhase::kExited) return;
   const Gang& gang = state.gangs.at(event.generation);
   if (gang.kill.has_value()) {
-    out.push_back(SendToShim{.generation = event.generation, .rank = event.rank, .message = *gang.kill});
+    KillRank(gang, event.generation, event.rank, out);
   } else if (gang.yield.has_value()) {
     out.push_back(SendToShim{.generation = event.generation, .rank = event.rank, .message = *gang.yield});
   }
@@ -229,6 +257,7 @@ void EndRank(State& state, const RankExited& event, Commands& out) {
   rank->catching_up = false;
   DialWhenCaughtUp(state, out);
   TellGang(state, event.generation, out);
+  WantEvidence(state.gangs.at(event.generation), event.generation, out);
 }
 
 }  // namespace llmctl::agent

@@ -43,6 +43,9 @@ struct Gang {
   std::optional<contract::Yield> yield;
   std::optional<contract::Kill> kill;
   std::string orphan_reason;  // why we stopped it though nobody asked
+  // Why its ranks cannot go on although they may be well; empty: they can.
+  std::string failure;
+  bool evidence_wanted = false;  // and asked for
   // What this host's ranks have put into the store: a restarted coordinator has lost it.
   std::map<std::string, std::string> own_sets;
   // GangReleased was sent on this link; when this heartbeat is answered, the coordinator has all there was to

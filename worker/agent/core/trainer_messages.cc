@@ -105,6 +105,7 @@ void HandleShimMessage(State& state, const ShimMessage& event, Commands& out) {
                  [](const contract::Kill&) {},
                  [](const contract::Release&) {},
                  [](const contract::Take&) {},
+                 [](const contract::TakePicture&) {},
              },
              event.message);
 }

@@ -29,16 +29,6 @@ namespace {
 
 UniqueFd OpenProcess(pid_t pid) { return UniqueFd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0))); }
 
-// Field 22 of /proc/<pid>/stat; 0 if there is no such process.
-int64_t StartTicks(int64_t pid) {
-  absl::StatusOr<std::string> stat = ReadFile(absl::StrCat("/proc/", pid, "/stat"));
-  size_t after_name = stat.ok() ? stat->rfind(") ") : std::string::npos;
-  if (after_name == std::string::npos) return 0;
-  std::vector<std::string> fields = absl::StrSplit(stat->substr(after_name + 2), ' ');
-  int64_t ticks = 0;
-  return fields.size() > 19 && absl::SimpleAtoi(fields[19], &ticks) ? ticks : 0;
-}
-
 std::string LastLine(const std::string& path) {
   std::vector<std::string> lines = absl::StrSplit(ReadFile(path).value_or(""), '\n', absl::SkipWhitespace());
   return lines.empty() ? "" : CleanUtf8(lines.back());
@@ -47,6 +37,15 @@ std::string LastLine(const std::string& path) {
 std::string LogOf(const std::string& directory) { return absl::StrCat(directory, "/", contract::kShimLogFile); }
 
 }  // namespace
+
+int64_t StartTicks(int64_t pid) {
+  absl::StatusOr<std::string> stat = ReadFile(absl::StrCat("/proc/", pid, "/stat"));
+  size_t after_name = stat.ok() ? stat->rfind(") ") : std::string::npos;
+  if (after_name == std::string::npos) return 0;
+  std::vector<std::string> fields = absl::StrSplit(stat->substr(after_name + 2), ' ');
+  int64_t ticks = 0;
+  return fields.size() > 19 && absl::SimpleAtoi(fields[19], &ticks) ? ticks : 0;
+}
 
 absl::StatusOr<StartingShim> LaunchShim(const std::string& program, const std::string& directory) {
   std::string name = program, flag = "--dir=" + directory;

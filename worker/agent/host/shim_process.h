@@ -6,6 +6,7 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -38,6 +39,8 @@ UniqueFd LockDeadShim(const std::string& directory);
 // when the trainer has ended; invalid if there is none any more.
 UniqueFd KillAbandonedTrainer(const std::string& directory);
 bool HasEnded(const UniqueFd& process);
+// Field 22 of /proc/<pid>/stat: with it the pid names one process; 0 if there is none.
+int64_t StartTicks(int64_t pid);
 
 // The message of a record file, if it is there and whole.
 template <typename T>

@@ -324,6 +324,22 @@ absl::StatusOr<std::string> ShimSet::LogDirectory(const GenerationId& generation
                                           " ranks that ended last are kept"));
 }
 
+std::vector<ShimSet::LiveRank> ShimSet::Live() const {
+  std::vector<LiveRank> live;
+  for (const auto& [key, shim] : shims_) {
+    if (!shim.exited) live.push_back({key.first, key.second, shim.directory});
+  }
+  return live;
+}
+
+std::vector<int> ShimSet::RanksOf(const GenerationId& generation) const {
+  std::vector<int> ranks;
+  for (const auto& [key, shim] : shims_) {
+    if (key.first == generation) ranks.push_back(key.second);
+  }
+  return ranks;
+}
+
 bool ShimSet::IsLive(const GenerationId& generation, int rank) const {
   auto it = shims_.find({generation, rank});
   return it != shims_.end() && !it->second.exited;

@@ -70,6 +70,15 @@ class ShimSet {
   // Where the log of a rank is, live or ended. NotFound: nothing is kept of it.
   absl::StatusOr<std::string> LogDirectory(const GenerationId& generation, int rank) const;
   bool IsLive(const GenerationId& generation, int rank) const;
+  // Ranks that have not been seen to end, and where their files are.
+  struct LiveRank {
+    GenerationId generation;
+    int rank = 0;
+    std::string directory;
+  };
+  std::vector<LiveRank> Live() const;
+  // Ranks that are not retired, live or ended.
+  std::vector<int> RanksOf(const GenerationId& generation) const;
 
  private:
   using Key = std::pair<GenerationId, int>;

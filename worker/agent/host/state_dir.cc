@@ -36,7 +36,7 @@ absl::Status Damaged(const std::string& path, absl::string_view line, absl::stri
 
 absl::StatusOr<StateDir> StateDir::Open(const std::string& path) {
   std::string absolute = path;
-  for (const char* folder : {"", "/shims", "/standby", "/ended"}) {
+  for (const char* folder : {"", "/shims", "/standby", "/ended", "/evidence"}) {
     LLM_RETURN_IF_ERROR(MakeDirectories(absolute + folder));
   }
   // Configurations may hold what users put into env.

@@ -7,6 +7,7 @@
 //   shims/        a directory per rank that may have a process (worker/contract/shim_config.h)
 //   standby/      a directory per trainer that waits for a job
 //   ended/        the same, kept only for their logs
+//   evidence/     an archive per gang that ended badly (worker/agent/evidence/bundle.h)
 //
 // Not thread-safe.
 #pragma once
@@ -31,6 +32,7 @@ class StateDir {
   std::string shims() const { return path_ + "/shims"; }
   std::string standbys() const { return path_ + "/standby"; }
   std::string ended() const { return path_ + "/ended"; }
+  std::string evidence() const { return path_ + "/evidence"; }
 
   // One more than last time, durable before it returns.
   absl::StatusOr<int64_t> NextIncarnation();

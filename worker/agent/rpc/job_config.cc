@@ -110,7 +110,8 @@ const std::set<std::string>& FieldsNotForTheTrainer() {
       // Placement.
       "resources.workers.min", "resources.workers.max", "resources.devices_per_worker", "priority",
       // The coordinator's policy of retries and ends.
-      "fault_tolerance.max_restarts", "fault_tolerance.max_attempts_without_progress", "time_limit",
+      "fault_tolerance.max_restarts", "fault_tolerance.max_attempts_without_progress",
+      "fault_tolerance.hang_after", "time_limit",
       // The process environment, by the agent.
       "env"};
   return fields;

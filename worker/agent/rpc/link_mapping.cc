@@ -208,7 +208,8 @@ std::optional<Event> ToEvent(const v1::CoordinatorMessage& message) {
       return StopOrdered{.generation = ToId(stop.generation()),
                          .grace = absl::Milliseconds(stop.grace_ms()),
                          .reason = stop.reason(),
-                         .checkpoint_first = stop.checkpoint_first()};
+                         .checkpoint_first = stop.checkpoint_first(),
+                         .failed = stop.failed()};
     }
     case v1::CoordinatorMessage::kRequestCheckpoint:
       return CheckpointOrdered{ToId(message.request_checkpoint().generation())};
@@ -218,6 +219,7 @@ std::optional<Event> ToEvent(const v1::CoordinatorMessage& message) {
       return CommitAnswered{ToId(message.checkpoint_commit().generation()), ToContract(message.checkpoint_commit())};
     case v1::CoordinatorMessage::kRefused:
     case v1::CoordinatorMessage::kReadLog:
+    case v1::CoordinatorMessage::kInspect:
     case v1::CoordinatorMessage::MESSAGE_NOT_SET: return std::nullopt;
   }
   return std::nullopt;

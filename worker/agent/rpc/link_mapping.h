@@ -35,7 +35,7 @@ GenerationId ToId(const v1::Generation& generation);
 
 v1::AgentMessage ToProto(const AgentMessage& message, const HostIdentity& identity);
 
-// What the supervisor has to hear of it; nothing for messages that are the shell's (refused, read_log) or of a
+// What the supervisor has to hear of it; nothing for messages that are the shell's (refused, read_log, inspect) or of a
 // newer version.
 std::optional<Event> ToEvent(const v1::CoordinatorMessage& message);
 

@@ -48,7 +48,7 @@ TEST(Link, WhatHappensBetweenHelloAndWelcomeIsToldAfterIt) {
   Host host = Host().Start().Connect().Run(1).Disconnect().Do(CoordinatorConnected{});
 
   host.Exit(1, 0, {.exit_code = 65});
-  EXPECT_THAT(host.last, IsEmpty());
+  EXPECT_THAT(host.Last<SendToCoordinator>(), IsEmpty());
   host.Do(CoordinatorWelcomed{.heartbeat_interval = absl::Seconds(1)});
 
   ASSERT_THAT(host.Sent<RankUpdate>(), SizeIs(1));

@@ -1,4 +1,7 @@
 // How ranks are stopped: on order, for a checkpoint first, before their shim has answered, as orphans.
+#include <string>
+#include <vector>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -7,6 +10,7 @@
 namespace llmctl::agent {
 namespace {
 
+using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
@@ -82,6 +86,70 @@ TEST(Stop, AskingForACheckpointReachesReadyRanksOnly) {
 
   host.Exit(1, 0).Do(CheckpointOrdered{Generation(1)});
   EXPECT_THAT(host.last, IsEmpty());
+}
+
+// The order in which the shim of rank 0 hears of things.
+std::vector<std::string> NamesToRank0(const Host& host) {
+  std::vector<std::string> names;
+  for (const SendToShim& command : host.Last<SendToShim>()) {
+    if (command.rank == 0) names.emplace_back(contract::MessageName(command.message));
+  }
+  return names;
+}
+
+TEST(Stop, AfterAFailureRanksArePicturedAndEndAtOnceRatherThanInACollective) {
+  Host host = Host().Start().Connect().Run(1, {{0, 0}, {1, 1}});
+
+  host.Do(StopOrdered{
+      .generation = Generation(1), .grace = absl::Seconds(2), .reason = "another part failed", .failed = true});
+
+  EXPECT_THAT(NamesToRank0(host), ElementsAre("take_picture", "stop", "kill"));
+  EXPECT_EQ(host.ToShims<contract::TakePicture>().at(1).reason, "another part failed");
+}
+
+TEST(Stop, WithoutAFailureNobodyIsPictured) {
+  Host host = Host().Start().Connect().Run(1);
+
+  host.Do(StopOrdered{.generation = Generation(1), .grace = absl::Seconds(2)});
+
+  EXPECT_THAT(NamesToRank0(host), ElementsAre("kill"));
+}
+
+TEST(Stop, AFailureReachesAShimThatConnectsLater) {
+  Host host = Host().Start().Connect().Do(StartOrder(1));
+  host.Do(StopOrdered{.generation = Generation(1), .grace = absl::Seconds(2), .failed = true});
+
+  host.Do(ShimConnected{Generation(1), 0});
+
+  EXPECT_THAT(NamesToRank0(host), ElementsAre("take_picture", "stop", "kill"));
+}
+
+TEST(Evidence, IsCollectedOnceWhenTheLastRankOfABadEndHasGone) {
+  Host host = Host().Start().Connect().Run(1, {{0, 0}, {1, 1}});
+
+  host.Exit(1, 0, {.signal = 9});
+  EXPECT_THAT(host.Last<CollectEvidence>(), IsEmpty());
+  host.Exit(1, 1, {.signal = 15, .stopped_by_agent = true});
+  EXPECT_THAT(host.Last<CollectEvidence>(), SizeIs(1));
+  host.Exit(1, 1, {.signal = 15, .stopped_by_agent = true});
+  EXPECT_THAT(host.Last<CollectEvidence>(), IsEmpty());
+}
+
+TEST(Evidence, IsCollectedOnAHostWhoseOwnRanksWereWell) {
+  Host host = Host().Start().Connect().Run(1);
+  host.Do(StopOrdered{.generation = Generation(1), .grace = absl::Seconds(2), .failed = true});
+
+  host.Exit(1, 0, {.signal = 15, .stopped_by_agent = true});
+
+  EXPECT_THAT(host.Last<CollectEvidence>(), SizeIs(1));
+}
+
+TEST(Evidence, NoneIsCollectedOfAGoodEnd) {
+  EXPECT_THAT(Host().Start().Connect().Run(1).Exit(1, 0).Last<CollectEvidence>(), IsEmpty());
+  EXPECT_THAT(Host().Start().Connect().Run(1).Exit(1, 0, {.exit_code = 10}).Last<CollectEvidence>(), IsEmpty());
+  Host cancelled = Host().Start().Connect().Run(1);
+  cancelled.Do(StopOrdered{.generation = Generation(1), .grace = absl::Seconds(2)});
+  EXPECT_THAT(cancelled.Exit(1, 0, {.signal = 9, .stopped_by_agent = true}).Last<CollectEvidence>(), IsEmpty());
 }
 
 TEST(Orphan, RanksAreStoppedWhenTheCoordinatorStaysAwayForTheJobsTimeout) {
