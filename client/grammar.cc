@@ -52,6 +52,7 @@ struct Parsed {
   SubmitOptions submit;
   ListOptions list;
   LogsOptions logs;
+  DiagnoseOptions diagnose;
   GenerateOptions generate;
   LocalOptions local;
   NodeOptions node;
@@ -141,6 +142,20 @@ void AddLogs(CLI::App& app, Parsed& parsed) {
       ->type_name("N");
   verb.add_flag("--stderr", o.error_stream, "The error stream instead of the output");
   verb.callback([&parsed] { parsed.verb = [&parsed](Session& s) { return Logs(parsed.logs, s); }; });
+}
+
+void AddDiagnose(CLI::App& app, Parsed& parsed) {
+  CLI::App& verb = AddVerb(app, "diagnose", "Say why an attempt of a job ended badly, and where its ranks were",
+                           "  llmctl diagnose quickstart\n  llmctl diagnose j-17 --attempt=1 --stacks\n"
+                           "  llmctl diagnose j-17 --save=evidence\n");
+  DiagnoseOptions& o = parsed.diagnose;
+  AddJob(verb, o.job);
+  verb.add_option("--attempt", o.attempt, "Which attempt; the newest that has ended badly if not given")
+      ->check(IsCount())
+      ->type_name("N");
+  verb.add_flag("--stacks", o.stacks, "The stacks of all threads, not only of the main one");
+  verb.add_option("--save", o.save, "Keep the archives, one per host, in this folder")->type_name("DIR");
+  verb.callback([&parsed] { parsed.verb = [&parsed](Session& s) { return Diagnose(parsed.diagnose, s); }; });
 }
 
 void AddCancel(CLI::App& app, Parsed& parsed) {
@@ -284,6 +299,7 @@ void AddVerbs(CLI::App& app, Parsed& parsed) {
   AddJobVerb(app, parsed, "get", Get, "Show all about a job");
   AddJobVerb(app, parsed, "follow", Follow, "Show the progress of a job until it has ended");
   AddLogs(app, parsed);
+  AddDiagnose(app, parsed);
   AddJobVerb(app, parsed, "events", Events, "Show what happened to a job, oldest first");
   AddJobVerb(app, parsed, "checkpoints", Checkpoints, "List the committed checkpoints of a job");
   AddWait(app, parsed);

@@ -56,6 +56,8 @@ std::string Describe(const core::Event& event) {
           [](const core::CheckpointOffered& e) {
             return absl::StrCat("CheckpointOffered ", Name(e.generation), " step ", e.checkpoint.step);
           },
+          [](const core::JobHung& e) { return absl::StrCat("JobHung ", Name(e.generation)); },
+          [](const core::StragglerSeen& e) { return absl::StrCat("StragglerSeen ", Name(e.generation)); },
           [](const core::PlanReady& e) {
             return absl::StrCat("PlanReady ", e.plan.revision, " places ", e.plan.gangs.size(), ", leaves ",
                                 e.plan.unplaced.size());

@@ -170,6 +170,7 @@ void Host::Execute(const agent::Command& command) {
           [&](const agent::ArmTimer& c) {
             Later(c.delay, [this, timer = c.timer] { Do(agent::TimerFired{timer}); });
           },
+          [&](const agent::CollectEvidence&) { sim_.Reached("evidence collected"); },
       },
       command);
 }

@@ -60,7 +60,7 @@ agent::Event ToOrder(const core::StartRanks& c) {
 }
 
 agent::Event ToOrder(const core::StopRanks& c) {
-  return agent::StopOrdered{c.generation, c.grace, c.reason, c.checkpoint_first};
+  return agent::StopOrdered{c.generation, c.grace, c.reason, c.checkpoint_first, c.failed};
 }
 
 agent::Event ToOrder(const core::AnswerCheckpoint& c) {

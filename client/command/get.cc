@@ -1,6 +1,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 
 #include "client/command/verbs.h"
@@ -63,6 +64,11 @@ std::string RankEnd(const v1::Rank& rank) {
   return absl::StrCat("exit code ", rank.exit_code(), rank.exit_reason().empty() ? "" : ": ", rank.exit_reason());
 }
 
+std::string Doing(const v1::Rank& rank) {
+  if (!rank.straggler()) return rank.doing();
+  return absl::StrFormat("%s; SLOW: %.1f times the median of the others", rank.doing(), rank.slowness());
+}
+
 }  // namespace
 
 absl::StatusOr<ExitCode> Get(const std::string& name, Session& session) {
@@ -72,10 +78,10 @@ absl::StatusOr<ExitCode> Get(const std::string& name, Session& session) {
   if (session.PrintStructured(job)) return ExitCode::kOk;
   PrintFields(Describe(job), session.out);
   if (job.ranks_size() == 0) return ExitCode::kOk;
-  Table table({"RANK", "NODE", "DEVICE", "PHASE", "PID", "END"});
+  Table table({"RANK", "NODE", "DEVICE", "PHASE", "PID", "DOING", "END"});
   for (const v1::Rank& rank : job.ranks()) {
     table.AddRow({absl::StrCat(rank.rank()), rank.node(), absl::StrCat(rank.device()), rank.phase(),
-                  rank.pid() > 0 ? absl::StrCat(rank.pid()) : "", RankEnd(rank)});
+                  rank.pid() > 0 ? absl::StrCat(rank.pid()) : "", Doing(rank), RankEnd(rank)});
   }
   session.out << "\n" << table.ToText();
   return ExitCode::kOk;

@@ -48,6 +48,14 @@ struct LogsOptions {
 };
 absl::StatusOr<ExitCode> Logs(const LogsOptions& options, Session& session);
 
+struct DiagnoseOptions {
+  std::string job;
+  int64_t attempt = 0;  // 0: the newest that has left evidence
+  std::string save;     // a folder for the archives; empty: they are not kept
+  bool stacks = false;  // of all threads, not only the main one
+};
+absl::StatusOr<ExitCode> Diagnose(const DiagnoseOptions& options, Session& session);
+
 absl::StatusOr<ExitCode> Cancel(const std::string& job, const std::string& reason, Session& session);
 absl::StatusOr<ExitCode> Suspend(const std::string& job, Session& session);
 absl::StatusOr<ExitCode> Resume(const std::string& job, Session& session);

@@ -63,6 +63,7 @@ struct StopRanks {
   GenerationId generation;
   absl::Duration grace = absl::ZeroDuration();
   bool checkpoint_first = false;
+  bool failed = false;  // part of the gang has: the collectives of the rest cannot complete
   std::string reason;
 };
 struct AnswerCheckpoint {

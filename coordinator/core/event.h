@@ -125,6 +125,16 @@ struct CheckpointOffered {
   int64_t request_id = 0;  // the trainer's
   CheckpointRecord checkpoint;
 };
+// None of the job's ranks gets anywhere (runtime/hang_watch.h), and their hosts have been asked why.
+struct JobHung {
+  GenerationId generation;
+  std::string text;  // which rank is waited for, for a person
+};
+// A rank makes the others wait, or no longer does. Nothing is decided by it.
+struct StragglerSeen {
+  GenerationId generation;
+  std::string text;
+};
 
 struct PlanReady {
   Plan plan;
@@ -140,7 +150,8 @@ struct CoordinatorStarted {
 
 using Event = std::variant<JobSubmitted, JobCancelled, JobSuspended, JobResumed, JobDeleted, NodeCordoned,
                            NodeUncordoned, NodeDrainStarted, WorkerConnected, WorkerLost, PreflightFinished,
-                           ProbeAnswered, RankChanged, GangReleased, CheckpointOffered, PlanReady, TimerFired,
+                           ProbeAnswered, RankChanged, GangReleased, CheckpointOffered, JobHung, StragglerSeen,
+                           PlanReady, TimerFired,
                            CoordinatorStarted>;
 
 }  // namespace llmctl::core

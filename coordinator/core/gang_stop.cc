@@ -29,6 +29,7 @@ StopRanks StopCommand(const Job& job) {
     stop.reason = "the job was cancelled";
   } else if (FirstCause(*job.attempt).has_value()) {
     stop.grace = kFailureGrace;
+    stop.failed = true;
     stop.reason = "another part of the gang failed";
   } else if (job.attempt->stop == StopRequest::kYield) {
     stop.grace = kYieldGrace;

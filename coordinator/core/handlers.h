@@ -38,6 +38,10 @@ bool IsUnsettled(const Node& node);
 // rank_reports.cc
 void OnRankChanged(Turn& turn, const RankChanged& event);
 
+// progress_findings.cc
+void OnJobHung(Turn& turn, const JobHung& event);
+void OnStragglerSeen(Turn& turn, const StragglerSeen& event);
+
 // checkpoint_commit.cc
 void OnCheckpointOffered(Turn& turn, const CheckpointOffered& event);
 

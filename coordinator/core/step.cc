@@ -28,6 +28,8 @@ std::vector<Command> Step(State& state, const Event& event, Instant now) {
                  [&](const RankChanged& e) { OnRankChanged(turn, e); },
                  [&](const GangReleased& e) { OnGangReleased(turn, e); },
                  [&](const CheckpointOffered& e) { OnCheckpointOffered(turn, e); },
+                 [&](const JobHung& e) { OnJobHung(turn, e); },
+                 [&](const StragglerSeen& e) { OnStragglerSeen(turn, e); },
                  [&](const PlanReady& e) { OnPlanReady(turn, e); },
                  [&](const TimerFired& e) { OnTimerFired(turn, e); },
                  [&](const CoordinatorStarted& e) { OnCoordinatorStarted(turn, e); },

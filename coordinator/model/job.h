@@ -51,6 +51,7 @@ struct JobRequirements {
   int max_restarts = 0;
   int max_attempts_without_progress = 3;
   absl::Duration time_limit = absl::InfiniteDuration();
+  absl::Duration hang_after = absl::ZeroDuration();  // zero: by the job's own step times
   std::string checkpoint_directory;
   std::string dataset;
   int keep_last = 2;

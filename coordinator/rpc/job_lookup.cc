@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 
 #include "common/base/status.h"
+#include "common/base/instant.h"
 #include "coordinator/rpc/job_mapping.h"
 
 namespace llmctl::rpc {
@@ -39,7 +40,12 @@ absl::StatusOr<runtime::JobView> FindJob(const runtime::Snapshot& snapshot, cons
 }
 
 v1::Job ShowJob(const runtime::Runtime& runtime, const runtime::Snapshot& snapshot, const runtime::JobView& view) {
-  return ToProto(view, snapshot.WaitingReason(view.job->id), runtime.progress().Newest(view.job->id));
+  const Job& job = *view.job;
+  v1::Job shown = ToProto(view, snapshot.WaitingReason(job.id), runtime.progress().Newest(job.id));
+  if (job.attempt && HasLiveGang(job.phase)) {
+    AddLiveRanks(runtime.ranks().Live({job.id, job.attempt->number, job.attempt->generation}, Now()), shown);
+  }
+  return shown;
 }
 
 absl::StatusOr<int> PageSize(int asked) {

@@ -38,6 +38,8 @@ JobRequirements ToRequirements(const v1::JobSpec& spec) {
   if (!spec.time_limit().empty()) {
     CHECK(absl::ParseDuration(spec.time_limit(), &r.time_limit)) << "validated before: " << spec.time_limit();
   }
+  const std::string& hang_after = spec.fault_tolerance().hang_after();
+  if (!hang_after.empty()) CHECK(absl::ParseDuration(hang_after, &r.hang_after)) << "validated before: " << hang_after;
   r.checkpoint_directory = spec.checkpoint().directory();
   r.dataset = spec.data().dataset();
   r.keep_last = spec.checkpoint().keep_last();
@@ -99,6 +101,16 @@ v1::Progress ToProto(const runtime::Progress& p) {
 }
 
 }  // namespace
+
+void AddLiveRanks(const std::map<int, runtime::LiveRank>& live, v1::Job& job) {
+  for (v1::Rank& rank : *job.mutable_ranks()) {
+    auto seen = live.find(rank.rank());
+    if (seen == live.end() || rank.has_exit_code()) continue;
+    rank.set_doing(seen->second.doing);
+    rank.set_slowness(seen->second.speed.slowness);
+    rank.set_straggler(seen->second.speed.straggler);
+  }
+}
 
 google::protobuf::Timestamp ToTimestamp(absl::Time time) {
   google::protobuf::Timestamp out;

@@ -4,6 +4,7 @@
 // user sees. Pure functions.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 
@@ -13,6 +14,7 @@
 #include "coordinator/core/event.h"
 #include "coordinator/model/job.h"
 #include "coordinator/runtime/progress_board.h"
+#include "coordinator/runtime/rank_board.h"
 #include "coordinator/runtime/snapshot.h"
 #include "llmctl/v1/job.pb.h"
 #include "llmctl/v1/jobs.pb.h"
@@ -25,6 +27,8 @@ core::JobSubmitted ToSubmission(const v1::JobSpec& spec, const std::string& idem
 // `waiting` is what a queued job waits for, if known.
 v1::Job ToProto(const runtime::JobView& view, const std::string& waiting,
                 const std::optional<runtime::Progress>& progress);
+// What is seen of the ranks while they run.
+void AddLiveRanks(const std::map<int, runtime::LiveRank>& live, v1::Job& job);
 v1::CommittedCheckpointView ToProto(const CheckpointRecord& checkpoint);
 v1::JobEvent ToProto(const JobEventRecord& event);
 v1::JobPhase ToProto(JobPhase phase);

@@ -88,8 +88,9 @@ absl::StatusOr<LogSource> FindLog(const runtime::Snapshot& snapshot, const v1::R
                                             "; asked for rank ", request.rank()));
   }
   std::string stream = request.stream().empty() ? "stdout" : request.stream();
-  if (stream != "stdout" && stream != "stderr") {
-    return absl::InvalidArgumentError(absl::StrCat("stream: expected stdout or stderr, found '", stream, "'"));
+  if (stream != "stdout" && stream != "stderr" && stream != "evidence") {
+    return absl::InvalidArgumentError(
+        absl::StrCat("stream: expected stdout, stderr or evidence, found '", stream, "'"));
   }
   if (request.max_bytes() < 0) return absl::InvalidArgumentError("max_bytes: expected at least 1");
   int64_t bytes_max = request.max_bytes() == 0 ? kLogBytesMost : std::min(request.max_bytes(), kLogBytesMost);

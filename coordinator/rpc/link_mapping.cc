@@ -155,6 +155,54 @@ runtime::Progress ToModel(const v1::ProgressReport& report) {
   return progress;
 }
 
+std::vector<runtime::RankPulse> ToModel(const v1::Heartbeat& heartbeat) {
+  std::vector<runtime::RankPulse> pulses;
+  for (const v1::RankPulse& pulse : heartbeat.pulses()) {
+    pulses.push_back({.generation = ToModel(pulse.generation()),
+                      .rank = pulse.rank(),
+                      .activity = pulse.activity(),
+                      .phase = pulse.phase(),
+                      .where = pulse.where(),
+                      .activity_seconds = pulse.activity_seconds(),
+                      .phase_seconds = pulse.phase_seconds(),
+                      .step = pulse.step(),
+                      .steps_here = pulse.steps_here(),
+                      .step_seconds = pulse.step_seconds(),
+                      .busy_seconds = pulse.busy_seconds(),
+                      .longest_validation_seconds = pulse.longest_validation_seconds(),
+                      .longest_checkpoint_seconds = pulse.longest_checkpoint_seconds()});
+  }
+  return pulses;
+}
+
+std::vector<diagnosis::RankView> ToModel(const v1::Inspection& inspection) {
+  std::vector<diagnosis::RankView> views;
+  for (const v1::RankView& rank : inspection.ranks()) {
+    diagnosis::RankView view = {.rank = rank.rank(),
+                                .pid = rank.pid(),
+                                .process = rank.process(),
+                                .activity = rank.activity(),
+                                .phase = rank.phase(),
+                                .where = rank.where(),
+                                .phase_seconds = rank.phase_seconds(),
+                                .step = rank.step(),
+                                .step_seconds = rank.step_seconds(),
+                                .process_seconds = rank.process_seconds(),
+                                .exit = rank.exit()};
+    for (const v1::CollectivePosition& position : rank.collectives()) {
+      view.collectives.push_back({.group = position.group(),
+                                  .number = position.number(),
+                                  .operation = position.operation(),
+                                  .site = position.site(),
+                                  .count = position.count(),
+                                  .state = position.state(),
+                                  .seconds = position.seconds()});
+    }
+    views.push_back(std::move(view));
+  }
+  return views;
+}
+
 absl::StatusOr<runtime::StoreOperation> ToModel(const v1::StoreRequest& request) {
   switch (request.operation_case()) {
     case v1::StoreRequest::kSet: return runtime::StoreSet{request.set().key(), request.set().value()};
@@ -221,6 +269,7 @@ v1::StopRanks ToProto(const core::StopRanks& command) {
   out.set_grace_ms(absl::ToInt64Milliseconds(command.grace));
   out.set_reason(command.reason);
   out.set_checkpoint_first(command.checkpoint_first);
+  out.set_failed(command.failed);
   return out;
 }
 
@@ -242,6 +291,14 @@ v1::ReadLog ToProto(const runtime::LogQuery& query) {
   out.set_stream(query.stream);
   out.set_offset(query.offset);
   out.set_max_bytes(query.bytes_max);
+  return out;
+}
+
+v1::Inspect ToProto(const runtime::InspectionQuery& query) {
+  v1::Inspect out;
+  out.set_request_id(query.request_id);
+  *out.mutable_generation() = ToProto(query.generation);
+  out.set_reason(query.reason);
   return out;
 }
 

@@ -6,10 +6,12 @@
 
 #include "absl/status/statusor.h"
 
+#include "common/diagnosis/rank_view.h"
 #include "coordinator/core/command.h"
 #include "coordinator/core/event.h"
 #include "coordinator/runtime/host_links.h"
 #include "coordinator/runtime/progress_board.h"
+#include "coordinator/runtime/rank_pulse.h"
 #include "coordinator/runtime/rendezvous_store.h"
 #include "coordinator/runtime/runtime.h"
 #include "llmctl/v1/worker_link.pb.h"
@@ -28,6 +30,8 @@ core::PreflightFinished ToModel(const NodeId& node, const v1::PreflightResult& r
 absl::StatusOr<core::RankChanged> ToModel(const NodeId& node, const v1::RankUpdate& update);
 core::CheckpointOffered ToModel(const NodeId& node, const v1::CheckpointCommitRequest& request);
 runtime::Progress ToModel(const v1::ProgressReport& report);
+std::vector<runtime::RankPulse> ToModel(const v1::Heartbeat& heartbeat);
+std::vector<diagnosis::RankView> ToModel(const v1::Inspection& inspection);
 // InvalidArgument: no operation, or one this program does not know.
 absl::StatusOr<runtime::StoreOperation> ToModel(const v1::StoreRequest& request);
 
@@ -37,6 +41,7 @@ v1::StartRanks ToProto(const core::StartRanks& command, const std::vector<std::s
 v1::StopRanks ToProto(const core::StopRanks& command);
 v1::CheckpointCommitReply ToProto(const core::AnswerCheckpoint& command);
 v1::ReadLog ToProto(const runtime::LogQuery& query);
+v1::Inspect ToProto(const runtime::InspectionQuery& query);
 v1::StoreReply ToProto(const v1::StoreRequest& request, const runtime::StoreAnswer& answer);
 
 }  // namespace llmctl::rpc

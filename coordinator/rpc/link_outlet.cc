@@ -111,6 +111,12 @@ void LinkOutlet::ReadLog(const runtime::LogQuery& query) {
   Send(std::move(message));
 }
 
+void LinkOutlet::Inspect(const runtime::InspectionQuery& query) {
+  v1::CoordinatorMessage message;
+  *message.mutable_inspect() = ToProto(query);
+  Send(std::move(message));
+}
+
 void LinkOutlet::Refuse(const std::string& reason) {
   v1::CoordinatorMessage message;
   message.mutable_refused()->set_reason(reason);

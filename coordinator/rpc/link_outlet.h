@@ -39,6 +39,7 @@ class LinkOutlet final : public runtime::HostLink {
   void Stop(const core::StopRanks& command) override;
   void Answer(const core::AnswerCheckpoint& command) override;
   void ReadLog(const runtime::LogQuery& query) override;
+  void Inspect(const runtime::InspectionQuery& query) override;
   void Refuse(const std::string& reason) override;
   void Close(const std::string& reason) override;
 

@@ -103,6 +103,9 @@ class Connection final : public LinkReactor {
       case v1::AgentMessage::kCheckpointCommit:
         runtime_.Tell(ToModel(node_, incoming_.checkpoint_commit()));
         return absl::OkStatus();
+      case v1::AgentMessage::kInspection:
+        runtime_.DeliverInspection(node_, incoming_.inspection().request_id(), ToModel(incoming_.inspection()));
+        return absl::OkStatus();
       case v1::AgentMessage::MESSAGE_NOT_SET: break;
     }
     return absl::InvalidArgumentError("a message of the link has no content that this coordinator knows");
@@ -118,6 +121,7 @@ class Connection final : public LinkReactor {
     v1::CoordinatorMessage message;
     message.mutable_heartbeat()->set_durable_sequence(durable_->load());
     outlet_->Send(std::move(message));
+    runtime_.ReportPulses(ToModel(incoming_.heartbeat()));
     return absl::OkStatus();
   }
 

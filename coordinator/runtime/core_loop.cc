@@ -64,6 +64,7 @@ void CoreLoop::Run() {
     FireTimers(now);
     ExpireLeases(now);
     parts_.logs.Expire(now);
+    parts_.inspector.Expire(now);
     parts_.hub.Expire(now.monotonic);
     StartPlan(now);
     ReleaseDurable();
@@ -203,7 +204,10 @@ void CoreLoop::ReleaseDurable() {
   parts_.hub.Publish(steps);
   for (StepOutput& step : steps) {
     for (const store::Change& change : step.changes) {
-      if (const auto* erased = std::get_if<store::EraseJob>(&change)) parts_.progress.Forget(erased->job);
+      if (const auto* erased = std::get_if<store::EraseJob>(&change)) {
+        parts_.progress.Forget(erased->job);
+        parts_.ranks.Forget(erased->job);
+      }
     }
     for (const core::Command& command : step.outbox) CarryOut(command);
     if (step.acknowledge) step.acknowledge();

@@ -29,6 +29,7 @@
 #include "coordinator/core/state.h"
 #include "coordinator/runtime/commit_pipeline.h"
 #include "coordinator/runtime/commit_thread.h"
+#include "coordinator/runtime/gang_inspector.h"
 #include "coordinator/runtime/host_links.h"
 #include "coordinator/runtime/inbox.h"
 #include "coordinator/runtime/lease_table.h"
@@ -36,6 +37,7 @@
 #include "coordinator/runtime/metrics.h"
 #include "coordinator/runtime/planning_thread.h"
 #include "coordinator/runtime/progress_board.h"
+#include "coordinator/runtime/rank_board.h"
 #include "coordinator/runtime/rendezvous_store.h"
 #include "coordinator/runtime/reply_book.h"
 #include "coordinator/runtime/snapshot_hub.h"
@@ -58,6 +60,8 @@ class CoreLoop {
     HostLinks& links;
     RendezvousStore& rendezvous;
     ProgressBoard& progress;
+    RankBoard& ranks;
+    GangInspector& inspector;
     LogBroker& logs;
     ReplyBook& replies;
     WriteGate& gate;

@@ -28,6 +28,12 @@ struct LogQuery {
   int64_t bytes_max = 0;
 };
 
+struct InspectionQuery {
+  int64_t request_id = 0;
+  GenerationId generation;
+  std::string reason;
+};
+
 // One connection. Calls queue a message and do not block; after the connection has ended they do nothing.
 class HostLink {
  public:
@@ -41,6 +47,7 @@ class HostLink {
   virtual void Stop(const core::StopRanks& command) = 0;
   virtual void Answer(const core::AnswerCheckpoint& command) = 0;
   virtual void ReadLog(const LogQuery& query) = 0;
+  virtual void Inspect(const InspectionQuery& query) = 0;
   // Tells the host that it is not wanted as it is, and ends the connection.
   virtual void Refuse(const std::string& reason) = 0;
   // Ends the connection; the host is to connect again.

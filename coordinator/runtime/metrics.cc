@@ -76,15 +76,22 @@ void AddNodes(const Snapshot& snapshot, std::vector<prometheus::MetricFamily>& o
   devices.MoveTo(out);
 }
 
-void AddLiveJobs(const Snapshot& snapshot, const ProgressBoard& progress, absl::Time now, int jobs_max,
+struct LiveSources {
+  const Snapshot& snapshot;
+  const ProgressBoard& progress;
+  const RankBoard& ranks;
+};
+
+void AddLiveJobs(const LiveSources& sources, absl::Time now, int jobs_max,
                  std::vector<prometheus::MetricFamily>& out) {
   GaugeFamily info("llm_job_info", "The job's attempt; its name and project as labels");
   GaugeFamily step("llm_job_step", "Step that the job has reached");
   GaugeFamily loss("llm_job_loss", "Training loss of the newest step, nats");
   GaugeFamily validation("llm_job_validation_loss", "Newest validation loss, nats");
   GaugeFamily tokens("llm_job_tokens_per_second", "Training throughput");
+  GaugeFamily skew("llm_rank_step_skew_ratio", "Work per step of the slowest rank over the median of the others");
   int shown = 0, left_out = 0;
-  snapshot.VisitNewestFirst(0, [&](const JobView& view) {
+  sources.snapshot.VisitNewestFirst(0, [&](const JobView& view) {
     const Job& job = *view.job;
     if (IsTerminal(job.phase) && now - job.end_time > kSeriesAfterEnd) return true;
     if (shown == jobs_max) {
@@ -94,15 +101,16 @@ void AddLiveJobs(const Snapshot& snapshot, const ProgressBoard& progress, absl::
     ++shown;
     const std::string& id = job.id.value();
     info.Add({{"job", id}, {"name", job.name}, {"project", job.project}}, static_cast<double>(job.last_attempt));
-    if (std::optional<Progress> newest = progress.Newest(job.id)) {
+    if (std::optional<Progress> newest = sources.progress.Newest(job.id)) {
       step.Add({{"job", id}}, static_cast<double>(newest->step));
       loss.Add({{"job", id}}, newest->loss);
       tokens.Add({{"job", id}}, newest->tokens_per_second);
       if (!std::isnan(newest->validation_loss)) validation.Add({{"job", id}}, newest->validation_loss);
     }
+    if (double ratio = sources.ranks.Skew(job.id); ratio > 0) skew.Add({{"job", id}}, ratio);
     return true;
   });
-  for (GaugeFamily* family : {&info, &step, &loss, &validation, &tokens}) family->MoveTo(out);
+  for (GaugeFamily* family : {&info, &step, &loss, &validation, &tokens, &skew}) family->MoveTo(out);
   GaugeFamily overflow("llm_job_series_left_out", "Jobs without series of their own because there are too many");
   overflow.Add({}, left_out);
   overflow.MoveTo(out);
@@ -117,6 +125,7 @@ Metrics::Metrics(const Options& options)
       commit_failures_(AddCounter(*registry_, "llm_store_commit_failures_total", "Commits that failed")),
       cycle_seconds_(AddHistogram(*registry_, "llm_sched_cycle_seconds", "Time to make a placement plan")),
       stalls_(AddCounter(*registry_, "llm_coordinator_stalls_total", "Times the coordinator itself was held up")),
+      hangs_(AddCounter(*registry_, "llm_job_hangs_total", "Jobs found to hang")),
       leases_expired_(AddCounter(*registry_, "llm_node_leases_expired_total", "Leases of hosts that ran out")) {}
 
 Metrics::~Metrics() = default;
@@ -128,9 +137,11 @@ void Metrics::ObserveCommit(absl::Duration took, bool ok) {
 
 void Metrics::ObservePlan(absl::Duration took) { cycle_seconds_.Observe(absl::ToDoubleSeconds(took)); }
 void Metrics::CountStall() { stalls_.Increment(); }
+void Metrics::CountHang() { hangs_.Increment(); }
 void Metrics::CountLeaseExpired() { leases_expired_.Increment(); }
 
-std::string Metrics::Render(const Snapshot& snapshot, const ProgressBoard& progress, absl::Time now) const {
+std::string Metrics::Render(const Snapshot& snapshot, const ProgressBoard& progress, const RankBoard& ranks,
+                            absl::Time now) const {
   std::vector<prometheus::MetricFamily> families = registry_->Collect();
   GaugeFamily build("llm_build_info", "1; the program's version as a label");
   build.Add({{"component", "coordinator"}, {"version", options_.version}}, 1);
@@ -140,7 +151,7 @@ std::string Metrics::Render(const Snapshot& snapshot, const ProgressBoard& progr
   term.MoveTo(families);
   AddJobPhases(snapshot, families);
   AddNodes(snapshot, families);
-  AddLiveJobs(snapshot, progress, now, options_.job_series_max, families);
+  AddLiveJobs({snapshot, progress, ranks}, now, options_.job_series_max, families);
   return prometheus::TextSerializer().Serialize(families);
 }
 

@@ -14,6 +14,7 @@
 #include "absl/time/time.h"
 
 #include "coordinator/runtime/progress_board.h"
+#include "coordinator/runtime/rank_board.h"
 #include "coordinator/runtime/snapshot.h"
 
 namespace prometheus {
@@ -38,9 +39,11 @@ class Metrics {
   void ObservePlan(absl::Duration took);
   void CountStall();
   void CountLeaseExpired();
+  void CountHang();
 
   // In the Prometheus text format.
-  std::string Render(const Snapshot& snapshot, const ProgressBoard& progress, absl::Time now) const;
+  std::string Render(const Snapshot& snapshot, const ProgressBoard& progress, const RankBoard& ranks,
+                     absl::Time now) const;
 
  private:
   const Options options_;
@@ -49,6 +52,7 @@ class Metrics {
   prometheus::Counter& commit_failures_;
   prometheus::Histogram& cycle_seconds_;
   prometheus::Counter& stalls_;
+  prometheus::Counter& hangs_;
   prometheus::Counter& leases_expired_;
 };
 

@@ -1,6 +1,7 @@
 #include "coordinator/runtime/runtime.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -9,6 +10,7 @@
 #include "common/base/status.h"
 #include "common/observe/log.h"
 #include "coordinator/runtime/core_loop.h"
+#include "coordinator/runtime/hang_verdict.h"
 #include "coordinator/runtime/step_output.h"
 
 namespace llmctl::runtime {
@@ -16,6 +18,8 @@ namespace {
 
 // A host reads a piece of a file and sends it: anything longer is a host in trouble.
 constexpr absl::Duration kLogPatience = absl::Seconds(10);
+// A host looks at some small files. One that does not answer will not be waited for by a gang that hangs anyway.
+constexpr absl::Duration kInspectionPatience = absl::Seconds(3);
 
 }  // namespace
 
@@ -41,6 +45,7 @@ Runtime::Runtime(Options options, store::Store& store, int64_t term, const core:
       inbox_(options_.user_requests_max),
       hub_(state, options_.watch_changes_max),
       rendezvous_(options_.rendezvous),
+      inspector_(links_, kInspectionPatience),
       logs_(links_, kLogPatience),
       metrics_({.version = options_.version, .term = term}) {}
 
@@ -50,7 +55,8 @@ void Runtime::RunCore(core::State state) {
   CoreLoop loop({.lease = options_.lease,
                  .start_grace = std::max(options_.start_grace, options_.lease),
                  .on_fatal = options_.on_fatal},
-                {inbox_, hub_, links_, rendezvous_, progress_, logs_, replies_, gate_, metrics_}, std::move(state),
+                {inbox_, hub_, links_, rendezvous_, progress_, ranks_, inspector_, logs_, replies_, gate_, metrics_},
+                std::move(state),
                 store_, term_);
   loop.Run();
 }
@@ -111,7 +117,64 @@ void Runtime::Tell(HostFact fact) {
 }
 
 void Runtime::ReportProgress(const GenerationId& generation, const Progress& progress) {
+  ranks_.AddStep(generation, progress.step_seconds);
   if (progress_.Report(generation, progress, Now())) hub_.Touch(generation.job);
+}
+
+void Runtime::ReportPulses(const std::vector<RankPulse>& pulses) {
+  std::map<GenerationId, std::vector<RankPulse>> gangs;
+  for (const RankPulse& pulse : pulses) gangs[pulse.generation].push_back(pulse);
+  std::shared_ptr<const Snapshot> now = snapshot();
+  for (const auto& [generation, own] : gangs) {
+    const JobView* view = now->FindJob(generation.job);
+    if (!view || !view->job->attempt || view->job->attempt->generation != generation.generation) continue;
+    if (view->job->phase == JobPhase::kStarting || view->job->phase == JobPhase::kRunning) {
+      JudgeProgress(*view->job, own);
+    }
+  }
+}
+
+void Runtime::JudgeProgress(const llmctl::Job& job, const std::vector<RankPulse>& pulses) {
+  HangWatch::JobFacts facts = {.hang_after = job.requirements.hang_after};
+  for (size_t rank = 0; rank < job.attempt->ranks.size(); ++rank) {
+    if (job.attempt->ranks[rank].phase == RankPhase::kExited) facts.ended.insert(static_cast<int>(rank));
+  }
+  RankBoard::Findings found = ranks_.Report(pulses, facts, Now());
+  for (const StragglerWatch::Change& change : found.stragglers) {
+    const std::vector<RankState>& ranks = job.attempt->ranks;
+    bool known = change.rank >= 0 && change.rank < static_cast<int>(ranks.size());
+    std::string where = known ? absl::StrCat(" (on ", ranks[change.rank].node.value(), ")") : "";
+    Log(LogLevel::kWarning, "straggler", {{"job", job.id.value()}, {"rank", change.rank}, {"text", change.text}});
+    Tell(core::StragglerSeen{pulses.front().generation, absl::StrCat(change.text, where)});
+  }
+  if (found.suspicion.has_value()) Inspect(job, *found.suspicion);
+}
+
+void Runtime::Inspect(const llmctl::Job& job, const HangWatch::Suspicion& suspicion) {
+  std::set<NodeId> hosts;
+  std::map<int, NodeId> nodes;
+  for (size_t rank = 0; rank < job.attempt->ranks.size(); ++rank) {
+    hosts.insert(job.attempt->ranks[rank].node);
+    nodes[static_cast<int>(rank)] = job.attempt->ranks[rank].node;
+  }
+  Log(LogLevel::kWarning, "hang-suspected", {{"job", job.id.value()}, {"text", suspicion.text}});
+  inspector_.Inspect({.generation = suspicion.generation, .reason = suspicion.text}, hosts, Now(),
+                     [this, suspicion, nodes](std::vector<diagnosis::RankView> views) {
+                       for (diagnosis::RankView& view : views) {
+                         auto node = nodes.find(view.rank);
+                         if (node != nodes.end()) view.node = node->second.value();
+                       }
+                       auto verdict = ConfirmHang(suspicion, views, static_cast<int>(nodes.size()));
+                       Log(LogLevel::kWarning, "hang-inspected",
+                           {{"job", suspicion.generation.job.value()}, {"verdict", verdict.value_or("no hang")}});
+                       if (!verdict.has_value()) return ranks_.DismissSuspicion(suspicion.generation, Now());
+                       metrics_.CountHang();
+                       Tell(core::JobHung{suspicion.generation, *verdict});
+                     });
+}
+
+void Runtime::DeliverInspection(const NodeId& node, int64_t request_id, std::vector<diagnosis::RankView> views) {
+  inspector_.Deliver(node, request_id, std::move(views));
 }
 
 void Runtime::Rendezvous(const GenerationId& generation, RendezvousStore::Asker asker,
@@ -132,6 +195,6 @@ HostPresence Runtime::Presence(const NodeId& node) const {
   return it == presence_.end() ? HostPresence{} : it->second;
 }
 
-std::string Runtime::RenderMetrics() const { return metrics_.Render(*snapshot(), progress_, Now().wall); }
+std::string Runtime::RenderMetrics() const { return metrics_.Render(*snapshot(), progress_, ranks_, Now().wall); }
 
 }  // namespace llmctl::runtime

@@ -24,11 +24,13 @@
 #include "common/base/mutex.h"
 #include "coordinator/classify/failure_rules.h"
 #include "coordinator/core/event.h"
+#include "coordinator/runtime/gang_inspector.h"
 #include "coordinator/runtime/host_links.h"
 #include "coordinator/runtime/inbox.h"
 #include "coordinator/runtime/log_broker.h"
 #include "coordinator/runtime/metrics.h"
 #include "coordinator/runtime/progress_board.h"
+#include "coordinator/runtime/rank_board.h"
 #include "coordinator/runtime/rendezvous_store.h"
 #include "coordinator/runtime/reply_book.h"
 #include "coordinator/runtime/snapshot_hub.h"
@@ -40,7 +42,7 @@ namespace llmctl::runtime {
 using UserRequest = std::variant<core::JobSubmitted, core::JobCancelled, core::JobSuspended, core::JobResumed,
                                  core::JobDeleted, core::NodeCordoned, core::NodeUncordoned, core::NodeDrainStarted>;
 using HostFact = std::variant<core::PreflightFinished, core::ProbeAnswered, core::RankChanged, core::GangReleased,
-                              core::CheckpointOffered>;
+                              core::CheckpointOffered, core::JobHung, core::StragglerSeen>;
 
 // What a heartbeat says of its host, for people to see.
 struct HostReport {
@@ -83,6 +85,7 @@ class Runtime {
   std::shared_ptr<const Snapshot> snapshot() const { return hub_.Get(); }
   SnapshotHub& hub() { return hub_; }
   const ProgressBoard& progress() const { return progress_; }
+  const RankBoard& ranks() const { return ranks_; }
   LogBroker& logs() { return logs_; }
   absl::StatusOr<std::vector<JobEventRecord>> ReadEvents(const JobId& job, int64_t after, int limit);
 
@@ -99,6 +102,9 @@ class Runtime {
   void Heartbeat(const NodeId& node, int64_t incarnation, HostReport report, std::function<void()> durable);
   void Tell(HostFact fact);
   void ReportProgress(const GenerationId& generation, const Progress& progress);
+  // What a host says of its ranks with a heartbeat; of generations that are not live it is dropped.
+  void ReportPulses(const std::vector<RankPulse>& pulses);
+  void DeliverInspection(const NodeId& node, int64_t request_id, std::vector<diagnosis::RankView> views);
   // Keys of a generation that is not the job's live one are refused.
   void Rendezvous(const GenerationId& generation, RendezvousStore::Asker asker, const StoreOperation& operation,
                   RendezvousStore::Answer answer);
@@ -112,6 +118,8 @@ class Runtime {
  private:
   Runtime(Options options, store::Store& store, int64_t term, const core::State& state);
   void RunCore(core::State state);
+  void JudgeProgress(const llmctl::Job& job, const std::vector<RankPulse>& pulses);
+  void Inspect(const llmctl::Job& job, const HangWatch::Suspicion& suspicion);
 
   const Options options_;
   store::Store& store_;
@@ -122,6 +130,8 @@ class Runtime {
   HostLinks links_;
   RendezvousStore rendezvous_;
   ProgressBoard progress_;
+  RankBoard ranks_;
+  GangInspector inspector_;
   LogBroker logs_;
   ReplyBook replies_;
   WriteGate gate_;

@@ -28,6 +28,7 @@ json EncodeRequirements(const JobRequirements& r) {
           {"max_restarts", r.max_restarts},
           {"max_attempts_without_progress", r.max_attempts_without_progress},
           {"time_limit", EncodeDuration(r.time_limit)},
+          {"hang_after", EncodeDuration(r.hang_after)},
           {"checkpoint_directory", r.checkpoint_directory},
           {"dataset", r.dataset},
           {"keep_last", r.keep_last}};
@@ -45,6 +46,7 @@ absl::Status DecodeRequirements(const json& object, const std::string& what, Job
   fields.Read("max_restarts", r.max_restarts);
   fields.Read("max_attempts_without_progress", r.max_attempts_without_progress);
   fields.ReadDuration("time_limit", r.time_limit);
+  fields.ReadDuration("hang_after", r.hang_after);
   fields.Read("checkpoint_directory", r.checkpoint_directory);
   fields.Read("dataset", r.dataset);
   fields.Read("keep_last", r.keep_last);

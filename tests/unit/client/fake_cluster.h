@@ -1,9 +1,12 @@
 // A coordinator made of answers that a test sets: what a verb asked is kept, what it gets is scripted.
 #pragma once
 
+#include <cstdint>
 #include <deque>
 #include <functional>
+#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "client/cluster/cluster.h"
@@ -47,6 +50,8 @@ class FakeCluster : public Cluster {
   std::deque<std::string> log_pieces;
   // Instead of log_pieces, if set; may change `job`.
   std::function<absl::StatusOr<v1::ReadLogReply>(const v1::ReadLogRequest&)> read_log;
+  std::map<std::pair<int64_t, int>, std::string> evidence;  // archives by attempt and rank
+  v1::ListEventsReply events;
   std::vector<v1::SubmitRequest> submitted;
   std::vector<v1::ListJobsRequest> listed;
   std::vector<v1::WatchJobRequest> watched;
@@ -71,6 +76,15 @@ class FakeCluster : public Cluster {
   absl::StatusOr<v1::ReadLogReply> ReadLog(const v1::ReadLogRequest& request) override {
     if (read_log) return read_log(request);
     v1::ReadLogReply reply;
+    if (request.stream() == "evidence") {
+      auto archive = evidence.find({request.attempt(), request.rank()});
+      if (archive == evidence.end()) return absl::NotFoundError("no evidence is kept");
+      constexpr size_t kPiece = 700;
+      reply.set_data(archive->second.substr(static_cast<size_t>(request.offset()), kPiece));
+      reply.set_next_offset(request.offset() + static_cast<int64_t>(reply.data().size()));
+      reply.set_end(reply.next_offset() == static_cast<int64_t>(archive->second.size()));
+      return Reply(reply);
+    }
     reply.set_next_offset(request.offset());
     if (!log_pieces.empty()) {
       reply.set_data(log_pieces.front());
@@ -84,7 +98,7 @@ class FakeCluster : public Cluster {
     return Reply(v1::ListCheckpointsReply());
   }
   absl::StatusOr<v1::ListEventsReply> ListEvents(const v1::ListEventsRequest&) override {
-    return Reply(v1::ListEventsReply());
+    return Reply(events);
   }
   absl::StatusOr<v1::ListNodesReply> ListNodes(const v1::ListNodesRequest&) override { return Reply(nodes); }
   absl::StatusOr<v1::Node> GetNode(const v1::GetNodeRequest&) override {

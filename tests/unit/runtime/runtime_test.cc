@@ -57,11 +57,13 @@ class RecordingLink final : public HostLink {
   void Stop(const core::StopRanks&) override {}
   void Answer(const core::AnswerCheckpoint&) override {}
   void ReadLog(const LogQuery&) override {}
+  void Inspect(const InspectionQuery& query) override { inspections.push_back(query); }
   void Refuse(const std::string&) override {}
   void Close(const std::string& reason) override { closed.set_value(reason); }
 
   std::promise<void> welcome;
   std::promise<std::string> closed;
+  std::vector<InspectionQuery> inspections;
 };
 
 core::WorkerConnected Hello(Runtime& runtime) {
