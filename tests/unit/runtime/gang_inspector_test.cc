@@ -21,6 +21,7 @@ class AskedLink final : public HostLink {
  public:
   void Welcome() override {}
   void Probe(const core::ProbeHost&) override {}
+  void Preflight(const core::RunPreflight&) override {}
   void Start(const core::StartRanks&, const std::vector<std::string>&) override {}
   void Stop(const core::StopRanks&) override {}
   void Answer(const core::AnswerCheckpoint&) override {}

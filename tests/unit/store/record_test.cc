@@ -18,7 +18,7 @@ Job FullJob() {
   job.project = "research";
   job.labels = {{"team", "a"}, {"größe", "ü"}};
   job.spec = std::string("\x00\xff\x80 bytes", 9);
-  job.requirements = {2, 3, 4, 8, 64, 2, 70, 5, 6, absl::Hours(3), "/checkpoints", "/data", 9};
+  job.requirements = {2, 3, 4, 8, 64, 2, 70, 5, 6, absl::Hours(3), absl::Minutes(4), "/checkpoints", "/data", 9};
   job.idempotency_key = "key";
   job.phase = JobPhase::kStopping;
   job.reason = "a rank failed";
