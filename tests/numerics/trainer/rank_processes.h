@@ -132,13 +132,12 @@ class RankProcesses {
     reply.found = it != values_.end();
     switch (request.operation) {
       case contract::StoreOperation::kGet:
-        if (reply.found) reply.value = it->second;
-        break;
       case contract::StoreOperation::kWait:
-        if (!reply.found) {
+        if (!reply.found && request.operation == contract::StoreOperation::kWait) {
           waiting_[request.key].push_back({&rank, reply});
           return;
         }
+        if (reply.found) reply.value = it->second;
         break;
       case contract::StoreOperation::kSet:
         values_[request.key] = request.value;

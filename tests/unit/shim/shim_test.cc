@@ -519,7 +519,8 @@ TEST_F(ShimTest, TheTrainerInheritsNothingButItsOwnEnvironment) {
 
   std::vector<std::string> lines = absl::StrSplit(Read("stdout.log"), '\n', absl::SkipEmpty());
 
-  EXPECT_THAT(lines, testing::UnorderedElementsAre("FLAVOUR=vanilla", testing::StartsWith("LLMCTL_SHIM_FD=")));
+  EXPECT_THAT(lines, testing::UnorderedElementsAre("FLAVOUR=vanilla", testing::StartsWith("LLMCTL_SHIM_FD="),
+                                                   "LLMCTL_PICTURES=1"));
 }
 
 TEST_F(ShimTest, ATrainerThatSendsNonsenseLosesItsLinkNotItsRecord) {

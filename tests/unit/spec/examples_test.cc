@@ -66,6 +66,8 @@ TEST(Examples, ReferenceShowsTheDefaultsItSpeaksOf) {
   v1::JobSpec bare = reference;
   bare.clear_priority();
   bare.clear_fault_tolerance();
+  // Has no default.
+  bare.mutable_fault_tolerance()->set_hang_after(reference.fault_tolerance().hang_after());
   bare.mutable_training()->clear_optimizer();
   bare.mutable_training()->clear_schedule();
   bare.mutable_training()->clear_validation();
