@@ -7,18 +7,14 @@
 
 namespace llmctl::store {
 
-nlohmann::json EncodeTime(absl::Time time) {
+JsonText EncodeTime(absl::Time time) {
   if (time == absl::InfinitePast() || time == absl::InfiniteFuture()) return nullptr;
   return absl::ToUnixNanos(time);
 }
 
-nlohmann::json EncodeDuration(absl::Duration duration) {
+JsonText EncodeDuration(absl::Duration duration) {
   if (duration == absl::InfiniteDuration()) return nullptr;
   return absl::ToInt64Nanoseconds(duration);
-}
-
-std::string DumpJson(const nlohmann::json& json) {
-  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
 FieldReader::FieldReader(const nlohmann::json& object, std::string what) : object_(object), what_(std::move(what)) {

@@ -16,14 +16,13 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 
+#include "coordinator/store/json_text.h"
+
 namespace llmctl::store {
 
 // Times are nanoseconds since 1970, durations nanoseconds; the infinite ones are null.
-nlohmann::json EncodeTime(absl::Time time);
-nlohmann::json EncodeDuration(absl::Duration duration);
-
-// JSON as text; bytes that are not UTF-8 (log tails) become U+FFFD.
-std::string DumpJson(const nlohmann::json& json);
+JsonText EncodeTime(absl::Time time);
+JsonText EncodeDuration(absl::Duration duration);
 
 class FieldReader {
  public:

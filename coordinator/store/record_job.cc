@@ -8,6 +8,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 
+#include "coordinator/store/json_text.h"
 #include "coordinator/store/record_fields.h"
 
 namespace llmctl::store {
@@ -17,7 +18,7 @@ using nlohmann::json;
 
 constexpr int kVersion = 1;
 
-json EncodeRequirements(const JobRequirements& r) {
+JsonText EncodeRequirements(const JobRequirements& r) {
   return {{"workers_min", r.workers_min},
           {"workers_max", r.workers_max},
           {"devices_per_worker", r.devices_per_worker},
@@ -53,7 +54,7 @@ absl::Status DecodeRequirements(const json& object, const std::string& what, Job
   return fields.status();
 }
 
-json EncodeDiagnosis(const Diagnosis& d) {
+JsonText EncodeDiagnosis(const Diagnosis& d) {
   return {{"rule", d.rule},
           {"class", FailureClassName(d.failure_class)},
           {"outlook", OutlookName(d.outlook)},
@@ -88,7 +89,7 @@ Diagnosis DiagnosisOfClass(const std::string& name) {
   return d;
 }
 
-json EncodeExit(const RankExit& exit) {
+JsonText EncodeExit(const RankExit& exit) {
   return {{"exit_code", exit.exit_code},
           {"signal", exit.signal},
           {"fatal_class", exit.fatal_class},
@@ -125,34 +126,34 @@ const char* StopRequestName(StopRequest stop) {
   return "?";
 }
 
-json EncodeNodes(const std::vector<NodeId>& nodes) {
-  json out = json::array();
+JsonText EncodeNodes(const std::vector<NodeId>& nodes) {
+  JsonText out = JsonText::Array();
   for (const NodeId& node : nodes) out.push_back(node.value());
   return out;
 }
 
-json EncodeAttempt(const Attempt& attempt) {
-  json ranks = json::array();
+JsonText EncodeAttempt(const Attempt& attempt) {
+  JsonText ranks = JsonText::Array();
   for (const RankState& rank : attempt.ranks) {
-    json item = {{"node", rank.node.value()},
-                 {"device", rank.device},
-                 {"phase", RankPhaseName(rank.phase)},
-                 {"pid", rank.pid},
-                 {"exit_order", rank.exit_order}};
-    if (rank.exit) item["exit"] = EncodeExit(*rank.exit);
-    ranks.push_back(std::move(item));
+    JsonText item = {{"node", rank.node.value()},
+                     {"device", rank.device},
+                     {"phase", RankPhaseName(rank.phase)},
+                     {"pid", rank.pid},
+                     {"exit_order", rank.exit_order}};
+    if (rank.exit) item.Set("exit", EncodeExit(*rank.exit));
+    ranks.push_back(item);
   }
-  json out = {{"number", attempt.number},
-              {"generation", attempt.generation},
-              {"ranks", std::move(ranks)},
-              {"ranks_requested", attempt.ranks_requested},
-              {"unreleased", EncodeNodes(attempt.unreleased)},
-              {"stop", StopRequestName(attempt.stop)},
-              {"stop_reason", attempt.stop_reason},
-              {"start_time", EncodeTime(attempt.start_time)},
-              {"start_checkpoint_step", attempt.start_checkpoint_step}};
+  JsonText out = {{"number", attempt.number},
+                  {"generation", attempt.generation},
+                  {"ranks", ranks},
+                  {"ranks_requested", attempt.ranks_requested},
+                  {"unreleased", EncodeNodes(attempt.unreleased)},
+                  {"stop", StopRequestName(attempt.stop)},
+                  {"stop_reason", attempt.stop_reason},
+                  {"start_time", EncodeTime(attempt.start_time)},
+                  {"start_checkpoint_step", attempt.start_checkpoint_step}};
   if (attempt.failure) {
-    out["failure"] = {{"diagnosis", EncodeDiagnosis(attempt.failure->diagnosis)}, {"text", attempt.failure->text}};
+    out.Set("failure", {{"diagnosis", EncodeDiagnosis(attempt.failure->diagnosis)}, {"text", attempt.failure->text}});
   }
   return out;
 }
@@ -205,7 +206,7 @@ absl::Status DecodeAttempt(const json& object, const std::string& what, Attempt&
   return fields.status();
 }
 
-json EncodePastAttempt(const PastAttempt& past) {
+JsonText EncodePastAttempt(const PastAttempt& past) {
   return {{"number", past.number}, {"generation", past.generation}, {"nodes", EncodeNodes(past.nodes)}};
 }
 
@@ -217,7 +218,7 @@ absl::Status DecodePastAttempt(const json& object, const std::string& what, Past
   return fields.status();
 }
 
-json EncodeCheckpoint(const CheckpointRecord& checkpoint) {
+JsonText EncodeCheckpoint(const CheckpointRecord& checkpoint) {
   return {{"step", checkpoint.step},
           {"attempt", checkpoint.attempt},
           {"generation", checkpoint.generation},
@@ -283,44 +284,44 @@ void DecodeProgressOfJob(FieldReader& fields, Job& job) {
 }  // namespace
 
 std::string EncodeJob(const Job& job) {
-  json checkpoints = json::array();
+  JsonText checkpoints = JsonText::Array();
   for (const CheckpointRecord& checkpoint : job.checkpoints) checkpoints.push_back(EncodeCheckpoint(checkpoint));
-  json past_attempts = json::array();
+  JsonText past_attempts = JsonText::Array();
   for (const PastAttempt& past : job.past_attempts) past_attempts.push_back(EncodePastAttempt(past));
-  json out = {{"version", kVersion},
-              {"name", job.name},
-              {"project", job.project},
-              {"labels", job.labels},
-              // Serialized protobuf is not UTF-8.
-              {"spec", absl::Base64Escape(job.spec)},
-              {"requirements", EncodeRequirements(job.requirements)},
-              {"idempotency_key", job.idempotency_key},
-              {"phase", JobPhaseName(job.phase)},
-              {"reason", job.reason},
-              {"failure", EncodeDiagnosis(job.failure)},
-              {"first_cause", job.first_cause},
-              {"retry_time", EncodeTime(job.retry_time)},
-              {"cancel_requested", job.cancel_requested},
-              {"cancel_reason", job.cancel_reason},
-              {"time_limit_reached", job.time_limit_reached},
-              {"suspend_requested", job.suspend_requested},
-              {"last_attempt", job.last_attempt},
-              {"last_generation", job.last_generation},
-              {"user_restarts", job.user_restarts},
-              {"limited_retries", job.limited_retries},
-              {"infrastructure_failures", job.infrastructure_failures},
-              {"backoff", EncodeDuration(job.backoff)},
-              {"avoided_nodes", EncodeNodes(job.avoided_nodes)},
-              {"accused_nodes", EncodeNodes(job.accused_nodes)},
-              {"past_attempts", std::move(past_attempts)},
-              {"checkpoints", std::move(checkpoints)},
-              {"run_time", EncodeDuration(job.run_time)},
-              {"submit_time", EncodeTime(job.submit_time)},
-              {"start_time", EncodeTime(job.start_time)},
-              {"end_time", EncodeTime(job.end_time)},
-              {"last_event", job.last_event}};
-  if (job.attempt) out["attempt"] = EncodeAttempt(*job.attempt);
-  return DumpJson(out);
+  JsonText out = {{"version", kVersion},
+                  {"name", job.name},
+                  {"project", job.project},
+                  {"labels", job.labels},
+                  // Serialized protobuf is not UTF-8.
+                  {"spec", absl::Base64Escape(job.spec)},
+                  {"requirements", EncodeRequirements(job.requirements)},
+                  {"idempotency_key", job.idempotency_key},
+                  {"phase", JobPhaseName(job.phase)},
+                  {"reason", job.reason},
+                  {"failure", EncodeDiagnosis(job.failure)},
+                  {"first_cause", job.first_cause},
+                  {"retry_time", EncodeTime(job.retry_time)},
+                  {"cancel_requested", job.cancel_requested},
+                  {"cancel_reason", job.cancel_reason},
+                  {"time_limit_reached", job.time_limit_reached},
+                  {"suspend_requested", job.suspend_requested},
+                  {"last_attempt", job.last_attempt},
+                  {"last_generation", job.last_generation},
+                  {"user_restarts", job.user_restarts},
+                  {"limited_retries", job.limited_retries},
+                  {"infrastructure_failures", job.infrastructure_failures},
+                  {"backoff", EncodeDuration(job.backoff)},
+                  {"avoided_nodes", EncodeNodes(job.avoided_nodes)},
+                  {"accused_nodes", EncodeNodes(job.accused_nodes)},
+                  {"past_attempts", past_attempts},
+                  {"checkpoints", checkpoints},
+                  {"run_time", EncodeDuration(job.run_time)},
+                  {"submit_time", EncodeTime(job.submit_time)},
+                  {"start_time", EncodeTime(job.start_time)},
+                  {"end_time", EncodeTime(job.end_time)},
+                  {"last_event", job.last_event}};
+  if (job.attempt) out.Set("attempt", EncodeAttempt(*job.attempt));
+  return out.text();
 }
 
 absl::StatusOr<Job> DecodeJob(const JobId& id, absl::string_view blob) {

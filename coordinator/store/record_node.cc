@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 
+#include "coordinator/store/json_text.h"
 #include "coordinator/store/record_fields.h"
 
 namespace llmctl::store {
@@ -23,7 +24,7 @@ const char* NodeStateName(NodeState state) {
   return "?";
 }
 
-json EncodeStrike(const Strike& strike) {
+JsonText EncodeStrike(const Strike& strike) {
   return {{"time", EncodeTime(strike.time)},
           {"weight", strike.weight},
           {"reason", strike.reason},
@@ -41,8 +42,8 @@ absl::Status DecodeStrike(const json& object, const std::string& what, Strike& s
   return fields.status();
 }
 
-json EncodePreflight(const PreflightReport& report) {
-  json checks = json::array();
+JsonText EncodePreflight(const PreflightReport& report) {
+  JsonText checks = JsonText::Array();
   for (const PreflightCheck& check : report.checks) {
     checks.push_back({{"name", check.name},
                       {"outcome", check.outcome},
@@ -55,7 +56,7 @@ json EncodePreflight(const PreflightReport& report) {
           {"boot_id", report.boot_id},
           {"passed", report.passed},
           {"failure", report.failure},
-          {"checks", std::move(checks)}};
+          {"checks", checks}};
 }
 
 absl::Status DecodePreflight(const json& object, const std::string& what, PreflightReport& report) {
@@ -78,24 +79,24 @@ absl::Status DecodePreflight(const json& object, const std::string& what, Prefli
   return fields.status();
 }
 
-json EncodeStanding(const NodeStanding& standing) {
-  json strikes = json::array();
+JsonText EncodeStanding(const NodeStanding& standing) {
+  JsonText strikes = JsonText::Array();
   for (const Strike& strike : standing.strikes) strikes.push_back(EncodeStrike(strike));
-  json out = {{"service", NodeServiceName(standing.service)},
-              {"service_reason", standing.service_reason},
-              {"drain_deadline", EncodeDuration(standing.drain_deadline)},
-              {"drain_overdue", standing.drain_overdue},
-              {"trust", NodeTrustName(standing.trust)},
-              {"quarantine_reason", standing.quarantine_reason},
-              {"strike_score", standing.strike_score},
-              {"strike_time", EncodeTime(standing.strike_time)},
-              {"strikes", std::move(strikes)},
-              {"quarantines", standing.quarantines},
-              {"burn_in_passed", standing.burn_in_passed},
-              {"burn_in_failed", standing.burn_in_failed},
-              {"last_preflight", standing.last_preflight},
-              {"preflight_wanted", standing.preflight_wanted}};
-  if (standing.preflight) out["preflight"] = EncodePreflight(*standing.preflight);
+  JsonText out = {{"service", NodeServiceName(standing.service)},
+                  {"service_reason", standing.service_reason},
+                  {"drain_deadline", EncodeDuration(standing.drain_deadline)},
+                  {"drain_overdue", standing.drain_overdue},
+                  {"trust", NodeTrustName(standing.trust)},
+                  {"quarantine_reason", standing.quarantine_reason},
+                  {"strike_score", standing.strike_score},
+                  {"strike_time", EncodeTime(standing.strike_time)},
+                  {"strikes", strikes},
+                  {"quarantines", standing.quarantines},
+                  {"burn_in_passed", standing.burn_in_passed},
+                  {"burn_in_failed", standing.burn_in_failed},
+                  {"last_preflight", standing.last_preflight},
+                  {"preflight_wanted", standing.preflight_wanted}};
+  if (standing.preflight) out.Set("preflight", EncodePreflight(*standing.preflight));
   return out;
 }
 
@@ -126,7 +127,7 @@ absl::Status DecodeStanding(const json& object, const std::string& what, NodeSta
 }  // namespace
 
 std::string EncodeNode(const Node& node) {
-  json devices = json::array();
+  JsonText devices = JsonText::Array();
   for (const DeviceInfo& device : node.devices) {
     devices.push_back({{"index", device.index},
                        {"kind", device.kind},
@@ -134,15 +135,16 @@ std::string EncodeNode(const Node& node) {
                        {"uuid", device.uuid},
                        {"memory_bytes", device.memory_bytes}});
   }
-  return DumpJson({{"version", kVersion},
-                   {"boot_id", node.boot_id},
-                   {"incarnation", node.incarnation},
-                   {"build_id", node.build_id},
-                   {"trainer_digest", node.trainer_digest},
-                   {"fabric_address", node.fabric_address},
-                   {"devices", std::move(devices)},
-                   {"state", NodeStateName(node.state)},
-                   {"standing", EncodeStanding(node.standing)}});
+  JsonText out = {{"version", kVersion},
+                  {"boot_id", node.boot_id},
+                  {"incarnation", node.incarnation},
+                  {"build_id", node.build_id},
+                  {"trainer_digest", node.trainer_digest},
+                  {"fabric_address", node.fabric_address},
+                  {"devices", devices},
+                  {"state", NodeStateName(node.state)},
+                  {"standing", EncodeStanding(node.standing)}};
+  return out.text();
 }
 
 absl::StatusOr<Node> DecodeNode(const NodeId& id, absl::string_view blob) {

@@ -37,9 +37,9 @@ class SqliteBackend final : public Backend {
     sqlite3_close(db);
   }
 
- private:
   std::string path() const { return directory_ + "/coordinator.db"; }
 
+ private:
   std::string directory_;
   bool limited_ = false;
 };
@@ -83,6 +83,31 @@ TEST(SqliteStore, KilledWriterLeavesWholeBatchesOnly) {
 
   EXPECT_GE(records.counters.revision, static_cast<int64_t>(sizeof acknowledged));
   EXPECT_EQ(records.jobs.size(), 2u * records.counters.revision);
+}
+
+// What is behind the last commit of a log that is longer than what was written must never come back.
+TEST(SqliteStore, LogOfFullLengthHoldsWhatWasCommittedAndNoMore) {
+  SqliteBackend backend;
+  pid_t child = fork();
+  if (child == 0) {
+    std::unique_ptr<Store> store = *backend.Open();
+    int64_t term = *store->AcquireTerm();
+    absl::Status status = store->Commit(term, {Put(MakeJob("j-1")), PutCounters{{2, 1}}});
+    // Without closing the file, which would empty the log.
+    _exit(status.ok() ? 0 : 1);
+  }
+  int status = 1;
+  waitpid(child, &status, 0);
+  ASSERT_EQ(status, 0);
+  EXPECT_GE(std::filesystem::file_size(backend.path() + "-wal"), size_t{4} << 20);
+
+  std::unique_ptr<Store> store = *backend.Open();
+
+  EXPECT_EQ(store->Load()->jobs.size(), 1u);
+  EXPECT_EQ(*store->AcquireTerm(), 2);
+  ASSERT_TRUE(store->Commit(2, {Put(MakeJob("j-2")), PutCounters{{3, 2}}}).ok());
+  store.reset();
+  EXPECT_EQ((*backend.Open())->Load()->jobs.size(), 2u);
 }
 
 TEST(SqliteStore, DamagedRecordIsReportedWithTheRecordAndField) {

@@ -13,6 +13,7 @@
 #include "coordinator/store/record_job.h"
 #include "coordinator/store/record_node.h"
 #include "coordinator/store/sqlite/file_lock.h"
+#include "coordinator/store/sqlite/log_length.h"
 #include "coordinator/store/sqlite/migrations.h"
 #include "coordinator/store/sqlite/statements.h"
 
@@ -65,6 +66,7 @@ class SqliteFile {
       return absl::OkStatus();
     }));
     LLM_RETURN_IF_ERROR(Migrate());
+    LengthenLog(options_.path);
     return Guarded("prepare the statements of", [&]() {
       statements_ = std::make_unique<Statements>(session_);
       return absl::OkStatus();
