@@ -150,6 +150,8 @@ int main(int argc, char** argv) {
   sigaddset(&stop_signals, SIGINT);
   pthread_sigmask(SIG_BLOCK, &stop_signals, nullptr);
   std::signal(SIGPIPE, SIG_IGN);
+  // A limit of the file size is an error of the write that meets it, and no reason to die.
+  std::signal(SIGXFSZ, SIG_IGN);
 
   absl::Status status = Serve(flags, stop_signals);
   if (!status.ok()) {

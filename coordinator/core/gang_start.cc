@@ -183,7 +183,6 @@ void BeginGang(Turn& turn, Job& job, const std::vector<Slot>& slots) {
   job.attempt = std::move(attempt);
   job.phase = JobPhase::kStarting;
   job.reason = "the hosts are being checked";
-  turn.state.waiting_reason.erase(job.id);
   for (const Slot& slot : slots) {
     CHECK(TakesRanks(turn.state.nodes.at(slot.node))) << slot.node << " takes no ranks and was placed for " << job.id;
     bool free = turn.state.device_owner.emplace(std::pair(slot.node, slot.device), CurrentGeneration(job)).second;

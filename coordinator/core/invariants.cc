@@ -126,6 +126,17 @@ void FindIndexViolations(const State& state, std::vector<std::string>& out) {
     }
   }
   if (keyed != state.jobs_by_key.size()) out.push_back("a key leads to no job");
+  JobIndex index;
+  for (const auto& [id, job] : state.jobs) {
+    if (HasLiveGang(job.phase)) index.with_gang.insert(id);
+    if (job.phase != JobPhase::kQueued) continue;
+    index.queued.insert(id);
+    if (!state.waiting_reason.contains(id)) index.newcomers.insert(id);
+  }
+  if (index != state.index) out.push_back("the index of jobs is not what their phases say");
+  if (index.newcomers.size() + state.waiting_reason.size() != index.queued.size()) {
+    out.push_back("a job that is not queued has a reason to wait");
+  }
   for (const auto& [id, timer] : state.timers) {
     if (!timer.job.empty() && !state.jobs.contains(timer.job)) out.push_back("a timer is armed for no job");
   }

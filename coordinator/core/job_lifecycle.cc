@@ -35,7 +35,6 @@ void EndJob(Turn& turn, Job& job, JobPhase phase, std::string reason) {
   job.backoff = absl::ZeroDuration();
   job.end_time = turn.now.wall;
   turn.state.proven_hosts.erase(job.id);
-  turn.state.waiting_reason.erase(job.id);
   turn.Disarm(job.id);
   turn.Log(job, JobPhaseName(phase), EndText(job));
 }
@@ -54,7 +53,7 @@ void QueueAgain(Turn& turn, Job& job, std::string text, absl::Duration backoff) 
     absl::StrAppend(&text, " Trying again in ", absl::FormatDuration(backoff), ".");
   } else {
     job.phase = JobPhase::kQueued;
-    turn.RequestPlan();
+    turn.RequestPlanOfNewcomers();
   }
   turn.Log(job, "queued", std::move(text));
 }
@@ -62,7 +61,6 @@ void QueueAgain(Turn& turn, Job& job, std::string text, absl::Duration backoff) 
 void MarkSuspended(Turn& turn, Job& job) {
   CHECK(!IsTerminal(job.phase)) << job.id << " has already " << JobPhaseName(job.phase);
   turn.Disarm(job.id);
-  turn.state.waiting_reason.erase(job.id);
   job.phase = JobPhase::kSuspended;
   job.retry_time = absl::InfinitePast();
   job.suspend_requested = false;

@@ -58,12 +58,13 @@ void OnPlanReady(Turn& turn, const PlanReady& event) {
       dropped = true;
     }
   }
-  turn.state.waiting_reason.clear();
   for (const Unplaced& unplaced : event.plan.unplaced) {
     auto job = turn.state.jobs.find(unplaced.job);
     if (job == turn.state.jobs.end() || job->second.phase != JobPhase::kQueued) continue;
     turn.state.waiting_reason[unplaced.job] = unplaced.reason;
+    turn.state.index.newcomers.erase(unplaced.job);
   }
+  if (event.plan.whole_queue) turn.state.planned_room = event.plan.room;
   // Planning the same state again would give the same plan.
   if (dropped && stale) turn.RequestPlan();
 }

@@ -51,8 +51,10 @@ placement::Host MakeHost(const State& state, const Node& node) {
 placement::Snapshot MakeSnapshot(const State& state) {
   placement::Snapshot snapshot;
   snapshot.revision = state.counters.revision;
-  for (const auto& [id, job] : state.jobs) {
-    if (job.phase == JobPhase::kQueued) snapshot.candidates.push_back(MakeCandidate(job));
+  snapshot.room = state.room;
+  snapshot.whole_queue = state.room != state.planned_room;
+  for (const JobId& id : snapshot.whole_queue ? state.index.queued : state.index.newcomers) {
+    snapshot.candidates.push_back(MakeCandidate(state.jobs.at(id)));
   }
   for (const auto& [id, node] : state.nodes) {
     if (!TakesRanks(node)) {

@@ -7,6 +7,7 @@
 #include "coordinator/core/deadlines.h"
 #include "coordinator/core/gang.h"
 #include "coordinator/core/handlers.h"
+#include "coordinator/core/job_index.h"
 #include "coordinator/core/node_ledger.h"
 #include "coordinator/core/step.h"
 
@@ -64,6 +65,9 @@ void RestoreVolatile(State& state) {
   for (const auto& [id, node] : state.nodes) {
     if (IsUnsettled(node)) state.unsettled.insert(id);
   }
+  state.room = 1;
+  state.planned_room = 0;
+  ReindexAll(state);
   for (const auto& [id, job] : state.jobs) {
     if (!job.idempotency_key.empty()) state.jobs_by_key.emplace(KeyOf(job), id);
     if (!HasLiveGang(job.phase)) continue;

@@ -63,6 +63,15 @@ struct HostLife {
   bool operator==(const HostLife&) const = default;
 };
 
+// Jobs by phase, so that nothing has to look through those that have ended or only wait. Brought up to date at the end
+// of each step (job_index.h).
+struct JobIndex {
+  std::set<JobId> queued;
+  std::set<JobId> newcomers;  // queued, and in no plan yet
+  std::set<JobId> with_gang;  // HasLiveGang()
+  bool operator==(const JobIndex&) const = default;
+};
+
 struct State {
   // Given at the start, and never changed: how exits are diagnosed.
   std::shared_ptr<const classify::FailureRules> rules = classify::FailureRules::Defaults();
@@ -83,11 +92,17 @@ struct State {
   // Hosts whose checks of a job were passed, and whose ranks have all been ready after it: as long as they live on, the
   // job's next gang on them need not wait for checks.
   std::map<JobId, std::map<NodeId, HostLife>> proven_hosts;
-  std::map<JobId, std::string> waiting_reason;  // of queued jobs, from the last plan
+  // Of queued jobs that a plan has left out. Queued jobs without one are the newcomers.
+  std::map<JobId, std::string> waiting_reason;
   // Numbers of the pre-flights that hosts were told to run on their present links; 0: about to be.
   std::map<NodeId, int64_t> preflights;
   std::set<NodeId> unsettled;  // nodes whose standing changes by itself: looked at after every step
   std::map<JobId, absl::Duration> run_time_since;  // monotonic: up to when Job::run_time is accounted for
+  JobIndex index;
+  // How often devices have become free or could have: what a plan has left out stays out until this moves on. The plan
+  // of the whole queue that was applied last saw `planned_room`.
+  int64_t room = 1;
+  int64_t planned_room = 0;
 };
 
 }  // namespace llmctl::core

@@ -5,6 +5,7 @@
 #include "coordinator/core/gang.h"
 #include "coordinator/core/handlers.h"
 #include "coordinator/core/invariants.h"
+#include "coordinator/core/job_index.h"
 #include "coordinator/core/node_ledger.h"
 #include "coordinator/core/turn.h"
 
@@ -36,7 +37,9 @@ std::vector<Command> Step(State& state, const Event& event, Instant now) {
              },
              event);
   SettleNodes(turn);
+  for (const JobId& id : turn.forgotten_jobs()) Reindex(state, id);
   for (const JobId& id : turn.changed_jobs()) {
+    Reindex(state, id);
     std::string broken = FindJobViolation(state, state.jobs.at(id));
     CHECK(broken.empty()) << broken;
   }

@@ -55,7 +55,7 @@ void OnJobSubmitted(Turn& turn, const JobSubmitted& event) {
   reply.request = event.request;
   reply.job = stored.id;
   turn.Send(std::move(reply));
-  turn.RequestPlan();
+  turn.RequestPlanOfNewcomers();
 }
 
 void OnJobDeleted(Turn& turn, const JobDeleted& event) {

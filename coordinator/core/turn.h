@@ -35,7 +35,13 @@ class Turn {
   void Send(Command command);
   // Dropped where the host has no link: its next Hello makes the core send what still applies.
   void SendToHost(const NodeId& node, Command command);
-  void RequestPlan() { plan_wanted_ = true; }
+  // Room may have been made, by a device or a host: the whole queue is planned again.
+  void RequestPlan() {
+    ++state.room;
+    plan_wanted_ = true;
+  }
+  // Only who is new in the queue can have become placeable.
+  void RequestPlanOfNewcomers() { plan_wanted_ = true; }
 
   void Arm(Timer timer, absl::Duration delay);
   // Timers of the job that are still armed no longer mean anything.
@@ -45,6 +51,7 @@ class Turn {
   // All commands of the step, in order. The records that it changed are in changed_jobs().
   std::vector<Command> Finish();
   const std::set<JobId>& changed_jobs() const { return jobs_; }
+  const std::set<JobId>& forgotten_jobs() const { return forgotten_; }
 
  private:
   std::set<JobId> jobs_;

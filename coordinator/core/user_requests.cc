@@ -66,7 +66,6 @@ void OnJobCancelled(Turn& turn, const JobCancelled& event) {
     StopGang(turn, *job, StopRequest::kPlain);
   } else {
     EndJob(turn, *job, JobPhase::kCancelled, job->cancel_reason);
-    turn.RequestPlan();
   }
 }
 
@@ -82,7 +81,6 @@ void OnJobSuspended(Turn& turn, const JobSuspended& event) {
   if (job->phase == JobPhase::kSuspended || job->suspend_requested) return;
   if (!HasLiveGang(job->phase)) {
     MarkSuspended(turn, *job);
-    turn.RequestPlan();
     return;
   }
   job->suspend_requested = true;

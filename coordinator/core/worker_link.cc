@@ -3,6 +3,7 @@
 // A Hello is the truth about a host: which processes it still has. What the coordinator believed is settled against
 // it: live ranks are re-adopted and nothing is restarted, ranks that are gone fail their gang, processes of older
 // generations are stopped, and their devices stay taken until the host confirms.
+#include <limits>
 #include <map>
 #include <optional>
 #include <set>
@@ -36,8 +37,10 @@ using Shims = std::map<GenerationId, std::vector<ShimReport>>;
 
 // The devices of the host, from what it says and what the live gangs have there.
 void ReplaceOwners(State& state, const NodeId& node, const Shims& shims) {
-  std::erase_if(state.device_owner, [&](const auto& owned) { return owned.first.first == node; });
-  for (const auto& [id, job] : state.jobs) {
+  auto& owners = state.device_owner;
+  owners.erase(owners.lower_bound({node, 0}), owners.lower_bound({node, std::numeric_limits<int>::max()}));
+  for (const JobId& id : state.index.with_gang) {
+    const Job& job = state.jobs.at(id);
     if (!HasLiveGang(job.phase)) continue;
     if (job.attempt->ranks_requested && !MayHaveProcesses(*job.attempt, node)) continue;
     for (const RankState& rank : job.attempt->ranks) {
@@ -138,7 +141,8 @@ void OnWorkerConnected(Turn& turn, const WorkerConnected& event) {
   for (const ShimReport& report : event.shims) shims[report.generation].push_back(report);
   ReplaceOwners(turn.state, id, shims);
   StopStale(turn, id, shims);
-  for (auto& [job_id, job] : turn.state.jobs) {
+  for (const JobId& job_id : turn.state.index.with_gang) {
+    Job& job = turn.state.jobs.at(job_id);
     if (!HasLiveGang(job.phase)) continue;
     const Attempt& attempt = *job.attempt;
     bool concerned = MayHaveProcesses(attempt, id);
@@ -163,7 +167,8 @@ void LoseHost(Turn& turn, const NodeId& id, const std::string& reason) {
   turn.Save(node);
   turn.state.connected.erase(id);
   ForgetPreflight(turn, id);
-  for (auto& [job_id, job] : turn.state.jobs) {
+  for (const JobId& job_id : turn.state.index.with_gang) {
+    Job& job = turn.state.jobs.at(job_id);
     if (!HasLiveGang(job.phase)) continue;
     const Attempt& attempt = *job.attempt;
     bool ranks_left = false;

@@ -29,6 +29,9 @@ struct Unplaced {
 
 struct Plan {
   int64_t revision = 0;  // of the state that it was made from
+  // Which jobs were considered, and at which count of State::room.
+  bool whole_queue = true;
+  int64_t room = 0;
   std::vector<GangPlacement> gangs;
   std::vector<Unplaced> unplaced;
 };

@@ -37,10 +37,10 @@ std::string JoinCapped(const std::vector<std::string>& parts) {
   return text;
 }
 
-std::string DescribeUnreachable(const Snapshot& snapshot) {
-  if (snapshot.unreachable.empty()) return "";
+std::string DescribeUnreachable(const std::vector<NodeId>& unreachable) {
+  if (unreachable.empty()) return "";
   std::vector<std::string> names;
-  for (const NodeId& node : snapshot.unreachable) names.push_back(node.value());
+  for (const NodeId& node : unreachable) names.push_back(node.value());
   size_t named = std::min(names.size(), kHostsNamedMax);
   std::string text = absl::StrCat("; without a link: ", absl::StrJoin(names.begin(), names.begin() + named, ", "));
   if (names.size() > named) absl::StrAppend(&text, " and ", names.size() - named, " more");
@@ -48,11 +48,11 @@ std::string DescribeUnreachable(const Snapshot& snapshot) {
 }
 
 // Those that cannot be used at all.
-std::string DescribeUnusable(const Snapshot& snapshot) {
-  std::string text = DescribeUnreachable(snapshot);
-  if (snapshot.closed.empty()) return text;
+std::string DescribeUnusable(const Situation& situation) {
+  std::string text = DescribeUnreachable(situation.unreachable);
+  if (situation.closed.empty()) return text;
   std::vector<std::string> parts;
-  for (const ClosedHost& host : snapshot.closed) parts.push_back(absl::StrCat(host.node.value(), " (", host.why, ")"));
+  for (const ClosedHost& host : situation.closed) parts.push_back(absl::StrCat(host.node.value(), " (", host.why, ")"));
   return absl::StrCat(text, "; taking no ranks: ", JoinCapped(parts));
 }
 
@@ -67,24 +67,23 @@ std::string ExplainLayout(const JobRequirements& r) {
 
 }  // namespace
 
-std::string ExplainUnplaced(const Snapshot& snapshot, const Candidate& candidate) {
-  const JobRequirements& r = candidate.requirements;
+std::string ExplainUnplaced(const Situation& situation, const JobRequirements& r) {
   std::vector<int> counts = WorkerCounts(r);
   if (counts.empty()) return ExplainLayout(r);
   int workers = *std::min_element(counts.begin(), counts.end());
   std::string needs = absl::StrCat("needs ", Count(workers, "worker"), " with ",
                                    Count(r.devices_per_worker, "free device"), workers == 1 ? "" : " each");
-  if (snapshot.hosts.empty()) {
-    if (!snapshot.closed.empty()) {
-      return absl::StrCat(needs, "; no connected host takes ranks", DescribeUnusable(snapshot),
+  if (situation.hosts.empty()) {
+    if (!situation.closed.empty()) {
+      return absl::StrCat(needs, "; no connected host takes ranks", DescribeUnusable(situation),
                           "; see `llmctl nodes uncordon`");
     }
-    return absl::StrCat(needs, "; no host is connected", DescribeUnusable(snapshot), "; start llm-worker on one");
+    return absl::StrCat(needs, "; no host is connected", DescribeUnusable(situation), "; start llm-worker on one");
   }
   int with_room = 0;
   std::vector<std::string> shortages;
   std::set<std::string> flavors;
-  for (const Host& host : snapshot.hosts) {
+  for (const Host& host : situation.hosts) {
     int room = static_cast<int>(host.free_devices.size()) / r.devices_per_worker;
     if (room > 0) {
       ++with_room;
@@ -94,11 +93,11 @@ std::string ExplainUnplaced(const Snapshot& snapshot, const Candidate& candidate
     }
   }
   std::string text = absl::StrCat(needs, "; ", with_room, " of ",
-                                  Count(static_cast<int>(snapshot.hosts.size()), "connected host"),
+                                  Count(static_cast<int>(situation.hosts.size()), "connected host"),
                                   with_room == 1 ? " has" : " have", " room");
   if (!shortages.empty()) absl::StrAppend(&text, " (", JoinCapped(shortages), ")");
   if (flavors.size() > 1) absl::StrAppend(&text, ", and those differ in trainer build or kind of device");
-  return absl::StrCat(text, DescribeUnusable(snapshot));
+  return absl::StrCat(text, DescribeUnusable(situation));
 }
 
 }  // namespace llmctl::placement

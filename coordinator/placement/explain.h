@@ -2,12 +2,19 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "coordinator/placement/placement.h"
 
 namespace llmctl::placement {
 
-// `snapshot` is as it was left by the jobs that went before: what they took is in Host::taken.
-std::string ExplainUnplaced(const Snapshot& snapshot, const Candidate& candidate);
+// The cluster when all has been placed that fits: what the plan gives away is in Host::taken.
+struct Situation {
+  const std::vector<Host>& hosts;
+  const std::vector<NodeId>& unreachable;
+  const std::vector<ClosedHost>& closed;
+};
+
+std::string ExplainUnplaced(const Situation& situation, const JobRequirements& requirements);
 
 }  // namespace llmctl::placement

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 #include <string>
+#include <tuple>
 #include <utility>
 
 #include "coordinator/placement/explain.h"
@@ -11,6 +11,13 @@
 
 namespace llmctl::placement {
 namespace {
+
+// What decides whether a job fits, and why not. In a long queue there are many jobs and few shapes.
+using Shape = std::tuple<int, int, int, int, int>;
+
+Shape ShapeOf(const JobRequirements& r) {
+  return {r.workers_min, r.workers_max, r.devices_per_worker, r.data_parallel, r.global_batch_size};
+}
 
 std::vector<const Candidate*> InOrder(const Snapshot& snapshot) {
   std::vector<const Candidate*> order;
@@ -24,56 +31,82 @@ std::vector<const Candidate*> InOrder(const Snapshot& snapshot) {
   return order;
 }
 
-std::map<std::string, FreeDevices> FreeByFlavor(const Snapshot& snapshot, const std::set<NodeId>& avoided) {
-  std::map<std::string, FreeDevices> free;
-  for (const Host& host : snapshot.hosts) {
-    if (avoided.contains(host.node)) continue;
-    free[host.flavor][host.node].insert(host.free_devices.begin(), host.free_devices.end());
-  }
-  return free;
-}
+using FreeByFlavor = std::map<std::string, FreeDevices>;
 
-// Empty when the job does not fit.
-std::vector<Slot> FitWithout(const std::set<NodeId>& avoided, const Candidate& candidate, const Snapshot& snapshot) {
-  std::map<std::string, FreeDevices> flavors = FreeByFlavor(snapshot, avoided);
+// Empty when the job does not fit; else taken out of `free`.
+std::vector<Slot> Fit(const Candidate& candidate, FreeByFlavor& free) {
   for (int workers : WorkerCounts(candidate.requirements)) {
-    for (auto& [flavor, free] : flavors) {
-      if (WorkerCapacity(free, candidate.requirements.devices_per_worker) < workers) continue;
-      return TakeSlots(candidate, workers, free);
+    for (auto& [flavor, devices] : free) {
+      if (WorkerCapacity(devices, candidate.requirements.devices_per_worker) < workers) continue;
+      return TakeSlots(candidate, workers, devices);
     }
   }
   return {};
 }
 
-std::vector<Slot> Fit(const Candidate& candidate, const Snapshot& snapshot) {
-  std::vector<Slot> slots = FitWithout(candidate.avoided, candidate, snapshot);
-  if (slots.empty() && !candidate.avoided.empty()) slots = FitWithout({}, candidate, snapshot);
-  return slots;
-}
-
-void MarkTaken(Snapshot& snapshot, const Candidate& candidate, const std::vector<Slot>& slots) {
-  for (const Slot& slot : slots) {
-    auto host = std::find_if(snapshot.hosts.begin(), snapshot.hosts.end(),
-                             [&](const Host& h) { return h.node == slot.node; });
-    std::erase(host->free_devices, slot.device);
-    host->taken.emplace(slot.device, candidate.job);
+// The devices that are left while gangs are placed one after another.
+class Room {
+ public:
+  explicit Room(const std::vector<Host>& hosts) : hosts_(hosts) {
+    for (size_t i = 0; i < hosts_.size(); ++i) {
+      const Host& host = hosts_[i];
+      index_[host.node] = i;
+      free_[host.flavor][host.node].insert(host.free_devices.begin(), host.free_devices.end());
+    }
   }
-}
+
+  // Empty when the job does not fit. Hosts that it avoids are taken only where it fits in no other way.
+  std::vector<Slot> Take(const Candidate& candidate) {
+    std::vector<Slot> slots;
+    if (!candidate.avoided.empty()) {
+      FreeByFlavor others = free_;
+      for (auto& [flavor, devices] : others) {
+        for (const NodeId& node : candidate.avoided) devices.erase(node);
+      }
+      slots = Fit(candidate, others);
+    }
+    if (slots.empty()) slots = Fit(candidate, free_);
+    for (const Slot& slot : slots) {
+      Host& host = hosts_[index_.at(slot.node)];
+      free_.at(host.flavor).at(slot.node).erase(slot.device);
+      std::erase(host.free_devices, slot.device);
+      host.taken.emplace(slot.device, candidate.job);
+    }
+    return slots;
+  }
+
+  const std::vector<Host>& hosts() const { return hosts_; }
+
+ private:
+  std::vector<Host> hosts_;
+  std::map<NodeId, size_t> index_;
+  FreeByFlavor free_;
+};
 
 }  // namespace
 
 Plan MakePlan(const Snapshot& snapshot) {
-  Plan plan;
-  plan.revision = snapshot.revision;
-  Snapshot left = snapshot;
+  Plan plan{.revision = snapshot.revision, .whole_queue = snapshot.whole_queue, .room = snapshot.room};
+  Room room(snapshot.hosts);
+  std::vector<const Candidate*> left_out;
+  // Room only shrinks here: what has not fitted once fits no more.
+  std::map<Shape, std::string> misfits;
   for (const Candidate* candidate : InOrder(snapshot)) {
-    std::vector<Slot> slots = Fit(*candidate, left);
+    Shape shape = ShapeOf(candidate->requirements);
+    std::vector<Slot> slots;
+    if (!misfits.contains(shape)) slots = room.Take(*candidate);
     if (slots.empty()) {
-      plan.unplaced.push_back({candidate->job, ExplainUnplaced(left, *candidate)});
-      continue;
+      misfits.try_emplace(shape);
+      left_out.push_back(candidate);
+    } else {
+      plan.gangs.push_back({candidate->job, std::move(slots)});
     }
-    MarkTaken(left, *candidate, slots);
-    plan.gangs.push_back({candidate->job, std::move(slots)});
+  }
+  Situation end{room.hosts(), snapshot.unreachable, snapshot.closed};
+  for (const Candidate* candidate : left_out) {
+    std::string& reason = misfits.at(ShapeOf(candidate->requirements));
+    if (reason.empty()) reason = ExplainUnplaced(end, candidate->requirements);
+    plan.unplaced.push_back({candidate->job, reason});
   }
   return plan;
 }

@@ -45,6 +45,9 @@ struct ClosedHost {
 
 struct Snapshot {
   int64_t revision = 0;
+  // Repeated in the plan.
+  bool whole_queue = true;
+  int64_t room = 0;
   std::vector<Candidate> candidates;
   std::vector<Host> hosts;
   std::vector<NodeId> unreachable;  // known hosts without a lease, for the reasons

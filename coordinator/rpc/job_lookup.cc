@@ -39,9 +39,9 @@ absl::StatusOr<runtime::JobView> FindJob(const runtime::Snapshot& snapshot, cons
       absl::StrCat("no job has the id or name '", id_or_name, "': `llmctl list` shows the jobs there are"));
 }
 
-v1::Job ShowJob(const runtime::Runtime& runtime, const runtime::Snapshot& snapshot, const runtime::JobView& view) {
+v1::Job ShowJob(const runtime::Runtime& runtime, const runtime::JobView& view) {
   const Job& job = *view.job;
-  v1::Job shown = ToProto(view, snapshot.WaitingReason(job.id), runtime.progress().Newest(job.id));
+  v1::Job shown = ToProto(view, runtime.progress().Newest(job.id));
   if (job.attempt && HasLiveGang(job.phase)) {
     AddLiveRanks(runtime.ranks().Live({job.id, job.attempt->number, job.attempt->generation}, Now()), shown);
   }
@@ -74,7 +74,7 @@ absl::Status ListJobs(const runtime::Runtime& runtime, const v1::ListJobsRequest
       return false;
     }
     last = runtime::JobNumber(view.job->id);
-    *reply.add_jobs() = ShowJob(runtime, *snapshot, view);
+    *reply.add_jobs() = ShowJob(runtime, view);
     return true;
   });
   reply.set_revision(snapshot->revision());

@@ -17,7 +17,7 @@ namespace llmctl::rpc {
 absl::StatusOr<runtime::JobView> FindJob(const runtime::Snapshot& snapshot, const std::string& id_or_name);
 
 // The job as its user sees it now.
-v1::Job ShowJob(const runtime::Runtime& runtime, const runtime::Snapshot& snapshot, const runtime::JobView& view);
+v1::Job ShowJob(const runtime::Runtime& runtime, const runtime::JobView& view);
 
 // 0 means the default of 100.
 absl::StatusOr<int> PageSize(int asked);

@@ -168,8 +168,7 @@ v1::JobEvent ToProto(const JobEventRecord& event) {
   return out;
 }
 
-v1::Job ToProto(const runtime::JobView& view, const std::string& waiting,
-                const std::optional<runtime::Progress>& progress) {
+v1::Job ToProto(const runtime::JobView& view, const std::optional<runtime::Progress>& progress) {
   const Job& job = *view.job;
   v1::Job out;
   out.set_id(job.id.value());
@@ -178,7 +177,7 @@ v1::Job ToProto(const runtime::JobView& view, const std::string& waiting,
   out.mutable_labels()->insert(job.labels.begin(), job.labels.end());
   out.set_phase(ToProto(job.phase));
   // While queued, what it waits for says more than why it came back to the queue.
-  out.set_reason(job.phase == JobPhase::kQueued && !waiting.empty() ? waiting : job.reason);
+  out.set_reason(job.phase == JobPhase::kQueued && view.waiting ? *view.waiting : job.reason);
   AddFailure(job, out);
   out.set_attempt(job.last_attempt);
   out.set_generation(job.last_generation);

@@ -24,9 +24,7 @@ namespace llmctl::rpc {
 // A validated specification with defaults applied. Equal specifications give equal bytes.
 core::JobSubmitted ToSubmission(const v1::JobSpec& spec, const std::string& idempotency_key);
 
-// `waiting` is what a queued job waits for, if known.
-v1::Job ToProto(const runtime::JobView& view, const std::string& waiting,
-                const std::optional<runtime::Progress>& progress);
+v1::Job ToProto(const runtime::JobView& view, const std::optional<runtime::Progress>& progress);
 // What is seen of the ranks while they run.
 void AddLiveRanks(const std::map<int, runtime::LiveRank>& live, v1::Job& job);
 v1::CommittedCheckpointView ToProto(const CheckpointRecord& checkpoint);

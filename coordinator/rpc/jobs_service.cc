@@ -34,10 +34,7 @@ absl::StatusOr<v1::JobSpec> CheckSubmission(const v1::SubmitRequest& request) {
     return absl::InvalidArgumentError(absl::StrCat("submit: the idempotency key has ", request.idempotency_key().size(),
                                                    " bytes, at most ", kKeyBytesMost, " are taken"));
   }
-  v1::JobSpec spec = request.spec();
-  LLM_RETURN_IF_ERROR(spec::ValidateJobSpec(spec, {.absolute_paths = true}));
-  spec::ApplyDefaults(spec);
-  return spec;
+  return spec::ResolveJobSpec(request.spec(), {.absolute_paths = true});
 }
 
 // The job that a dry run would make, as far as it can be known.
@@ -115,7 +112,7 @@ grpc::ServerUnaryReactor* JobsService::Submit(grpc::CallbackServerContext* conte
   }
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
   runtime_.Ask(ToSubmission(*spec, request->idempotency_key()), [this, reactor, reply](const runtime::Reply& outcome) {
-    if (outcome.job.job) *reply->mutable_job() = ShowJob(runtime_, *runtime_.snapshot(), outcome.job);
+    if (outcome.job.job) *reply->mutable_job() = ShowJob(runtime_, outcome.job);
     reply->set_already_existed(outcome.already_existed);
     reply->set_revision(outcome.revision);
     reactor->Finish(ToGrpc(outcome.status));
@@ -146,7 +143,7 @@ absl::Status JobsService::ShowJobAt(const runtime::Snapshot& snapshot, const v1:
                                               "; was its data directory replaced?"));
   }
   LLM_ASSIGN_OR_RETURN(runtime::JobView view, FindJob(snapshot, request.id()));
-  reply = ShowJob(runtime_, snapshot, view);
+  reply = ShowJob(runtime_, view);
   return absl::OkStatus();
 }
 
@@ -159,7 +156,7 @@ grpc::ServerUnaryReactor* JobsService::Change(grpc::CallbackServerContext* conte
                                               v1::JobReply* reply) {
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
   runtime_.Ask(std::move(request), [this, reactor, reply](const runtime::Reply& outcome) {
-    if (outcome.job.job) *reply->mutable_job() = ShowJob(runtime_, *runtime_.snapshot(), outcome.job);
+    if (outcome.job.job) *reply->mutable_job() = ShowJob(runtime_, outcome.job);
     reply->set_revision(outcome.revision);
     reactor->Finish(ToGrpc(outcome.status));
   });

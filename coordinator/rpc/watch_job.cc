@@ -28,16 +28,16 @@ struct WatchState {
     absl::StatusOr<std::optional<runtime::SnapshotHub::Change>> change = runtime.hub().NextChange(job, revision);
     if (!change.ok()) return Finish(change.status());
     std::shared_ptr<const runtime::Snapshot> snapshot = runtime.snapshot();
+    const runtime::JobView* view = snapshot->FindJob(job);
     if (change->has_value()) {
       revision = (*change)->revision;
       if (!(*change)->job) return Finish(absl::NotFoundError(absl::StrCat("job ", job.value(), " was deleted")));
       touched = false;
-      return Send(ShowJob(runtime, *snapshot, {(*change)->job, (*change)->revision}));
+      return Send(ShowJob(runtime, {(*change)->job, (*change)->revision, view ? view->waiting : nullptr}));
     }
-    const runtime::JobView* view = snapshot->FindJob(job);
     if (touched && view && view->revision <= revision) {
       touched = false;
-      Send(ShowJob(runtime, *snapshot, *view));
+      Send(ShowJob(runtime, *view));
     }
   }
 
@@ -91,7 +91,7 @@ class WatchReactor final : public grpc::ServerWriteReactor<v1::Job> {
       state_->Advance();
     } else {
       state_->revision = snapshot->revision();
-      state_->Send(ShowJob(runtime, *snapshot, *view));
+      state_->Send(ShowJob(runtime, *view));
     }
   }
 

@@ -13,6 +13,7 @@ void CommitPipeline::Add(StepOutput step) { steps_.push_back(std::move(step)); }
 
 std::shared_ptr<const std::vector<store::Change>> CommitPipeline::Begin() {
   if (in_flight_ > 0) return nullptr;
+  PassEmptySteps();
   std::vector<store::Change> batch;
   for (size_t i = durable_; i < steps_.size(); ++i) {
     // Kept in the step as well: they are published when durable, and written again if this fails.
@@ -35,16 +36,21 @@ void CommitPipeline::Failed() {
 }
 
 std::vector<StepOutput> CommitPipeline::TakeDurable() {
-  if (in_flight_ == 0) {
-    // What wrote nothing needs no commit of its own once all before it is durable.
-    while (durable_ < steps_.size() && steps_[durable_].changes.empty()) ++durable_;
-  }
+  if (in_flight_ == 0) PassEmptySteps();
   std::vector<StepOutput> out;
   for (; durable_ > 0; --durable_) {
     out.push_back(std::move(steps_.front()));
     steps_.pop_front();
   }
   return out;
+}
+
+void CommitPipeline::PassEmptySteps() {
+  while (durable_ < steps_.size() && steps_[durable_].changes.empty()) ++durable_;
+}
+
+void CommitPipeline::VisitWaiting(const std::function<void(const StepOutput&)>& visit) const {
+  for (size_t i = durable_; i < steps_.size(); ++i) visit(steps_[i]);
 }
 
 std::vector<store::Change> DropReplaced(std::vector<store::Change> batch) {

@@ -12,6 +12,7 @@
 
 #include <cstddef>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -34,10 +35,16 @@ class CommitPipeline {
   // Steps that may be published and whose outbox may leave now.
   std::vector<StepOutput> TakeDurable();
 
+  // Those that are not durable yet, in order.
+  void VisitWaiting(const std::function<void(const StepOutput&)>& visit) const;
+
   bool in_flight() const { return in_flight_ > 0; }
   bool empty() const { return steps_.empty(); }
 
  private:
+  // What wrote nothing needs no commit of its own once all before it is durable.
+  void PassEmptySteps();
+
   std::deque<StepOutput> steps_;  // durable ones, then those in flight, then waiting ones
   size_t durable_ = 0;
   size_t in_flight_ = 0;

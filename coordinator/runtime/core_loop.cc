@@ -15,11 +15,15 @@ namespace llmctl::runtime {
 namespace {
 
 constexpr absl::Duration kRetryFirst = absl::Milliseconds(100);
-constexpr absl::Duration kRetryMost = absl::Seconds(5);
+constexpr absl::Duration kRetryMost = absl::Seconds(2);
+// Longer than a hiccup of a disk, shorter than the deadline of any caller.
+constexpr absl::Duration kReplyPatience = absl::Seconds(1);
+// In which every host that has hung up connects again: twice an agent's longest pause between attempts, and a margin.
+constexpr absl::Duration kReconnectTime = absl::Seconds(5);
 // How long a stop waits for a disk that does not take the last commit.
 constexpr absl::Duration kStopPatience = absl::Seconds(5);
-// Snapshots for placement and plans cost by the number of waiting jobs. They get a tenth of the core's thread at
-// most, so that thousands of waiting jobs do not slow down the rest; a first plan never waits.
+// A plan of the whole queue costs by its length. Plans get a tenth of the core's thread at most, and half of another,
+// so that thousands of waiting jobs do not slow down the rest; a first plan never waits.
 constexpr int kPlanningShare = 10;
 
 bool WorthRetrying(const absl::Status& status) {
@@ -67,8 +71,9 @@ void CoreLoop::Run() {
     parts_.inspector.Expire(now);
     parts_.hub.Expire(now.monotonic);
     StartPlan(now);
-    ReleaseDurable();
+    // Before the answers: the disk works while they leave.
     StartCommit(now);
+    ReleaseDurable();
     if (items.stopping) {
       if (stop_deadline == absl::InfiniteDuration()) stop_deadline = now.monotonic + kStopPatience;
       bool all_durable = pipeline_.empty() && items.events.empty();
@@ -82,12 +87,12 @@ void CoreLoop::TakeItem(Inbox::Item& item, Instant now) {
     pipeline_.Add({.revision = state_.counters.revision, .acknowledge = std::move(acknowledgement->give)});
     return;
   }
-  const auto& event = std::get<core::Event>(item);
-  if (const auto* plan = std::get_if<core::PlanReady>(&event)) {
-    TakePlan(*plan, now);
-  } else {
-    Deliver(event, now);
-  }
+  auto& event = std::get<core::Event>(item);
+  if (auto* plan = std::get_if<core::PlanReady>(&event)) return TakePlan(*plan, now);
+  // When many hosts connect at once, some have hung up before their turn. Their next hello counts.
+  const auto* hello = std::get_if<core::WorkerConnected>(&event);
+  if (hello && !parts_.links.Has(hello->link)) return;
+  Deliver(event, now);
 }
 
 absl::Duration CoreLoop::NextWake(Instant now) const {
@@ -99,7 +104,7 @@ absl::Duration CoreLoop::NextWake(Instant now) const {
   return std::max(wake, absl::ZeroDuration());
 }
 
-void CoreLoop::Deliver(const core::Event& event, Instant now) {
+StepOutput CoreLoop::Step(const core::Event& event, Instant now) {
   std::vector<core::Command> commands = core::Step(state_, event, now);
   for (const core::Command& command : commands) {
     // Not when it is durable: the lease that it takes the place of might run out before.
@@ -109,7 +114,7 @@ void CoreLoop::Deliver(const core::Event& event, Instant now) {
   StepOutput output = SortCommands(state_, std::move(commands));
   for (const core::Command& command : output.inward) CarryOutInward(command, now);
   output.inward.clear();
-  pipeline_.Add(std::move(output));
+  return output;
 }
 
 void CoreLoop::CarryOutInward(const core::Command& command, Instant now) {
@@ -123,11 +128,12 @@ void CoreLoop::CarryOutInward(const core::Command& command, Instant now) {
 void CoreLoop::ExtendLeasesAfterStall(Instant now) {
   absl::Duration away = now - last_round_;
   last_round_ = now;
-  // A round waits for at most a quarter of a lease, so this much more was not our choice.
-  if (away <= options_.lease / 2) return;
+  // A round waits for at most a tick, so this much more was not our choice.
+  if (away <= 2 * tick_) return;
   Log(LogLevel::kWarning, "coordinator-stalled", {{"for", absl::FormatDuration(away)}});
   parts_.metrics.CountStall();
   leases_.Extend(away);
+  if (away >= options_.lease) leases_.KeepUntil(now.monotonic + std::max(options_.lease, kReconnectTime));
 }
 
 void CoreLoop::ExpireLeases(Instant now) {
@@ -161,16 +167,31 @@ void CoreLoop::HandleCommit(const absl::Status& outcome, Instant now) {
     return;
   }
   pipeline_.Failed();
+  HandleFailedCommit(outcome, now);
+}
+
+void CoreLoop::HandleFailedCommit(const absl::Status& outcome, Instant now) {
   if (!WorthRetrying(outcome)) {
     fatal_ = true;
     options_.on_fatal(outcome);
     return;
   }
+  if (retry_delay_ == absl::ZeroDuration()) failing_since_ = now.monotonic;
   retry_delay_ = retry_delay_ == absl::ZeroDuration() ? kRetryFirst : std::min(2 * retry_delay_, kRetryMost);
   retry_at_ = now.monotonic + retry_delay_;
   Log(LogLevel::kError, "store-commit-failed",
       {{"error", outcome.ToString()}, {"retry_in", absl::FormatDuration(retry_delay_)}});
-  parts_.gate.Close(Annotate(outcome, "the coordinator cannot write its store and takes no changes until it can"));
+  absl::Status refusal = Annotate(outcome, "the coordinator cannot write its store and takes no changes until it can");
+  parts_.gate.Close(refusal);
+  if (now.monotonic - failing_since_ < kReplyPatience) return;
+  absl::Status unknown(refusal.code(), absl::StrCat(refusal.message(), "; this request may still take effect then: ",
+                                                    "look, or repeat it with the same idempotency key"));
+  pipeline_.VisitWaiting([&](const StepOutput& step) {
+    for (const core::Command& command : step.outbox) {
+      const auto* reply = std::get_if<core::ReplyToUser>(&command);
+      if (reply) parts_.replies.Answer(reply->request, {.status = unknown});
+    }
+  });
 }
 
 void CoreLoop::StartCommit(Instant now) {
@@ -184,17 +205,20 @@ void CoreLoop::StartPlan(Instant now) {
   planning_ = true;
   Instant begin = Now();
   planner_.MakePlan(core::MakeSnapshot(state_));
+  plan_begun_ = begin.monotonic;
   planning_cost_ = Now() - begin;
 }
 
-void CoreLoop::TakePlan(const core::PlanReady& plan, Instant now) {
+void CoreLoop::TakePlan(core::PlanReady& plan, Instant now) {
   Instant begin = Now();
-  Deliver(plan, now);
-  parts_.hub.SetWaitingReasons(state_.waiting_reason);
+  StepOutput output = Step(plan, now);
+  output.left_out = std::move(plan.plan.unplaced);
+  Queue(std::move(output));
   planning_ = false;
   Instant end = Now();
   planning_cost_ += end - begin;
-  plan_not_before_ = end.monotonic + (kPlanningShare - 1) * planning_cost_;
+  absl::Duration took = end.monotonic - plan_begun_;
+  plan_not_before_ = end.monotonic + std::max((kPlanningShare - 1) * planning_cost_, took);
 }
 
 void CoreLoop::ReleaseDurable() {

@@ -4,13 +4,15 @@
 // commit pipeline, and carries out what Step() wants of the outside (commands to hosts, answers to users) only
 // when the commit that holds them is durable. The commit is conditional on this coordinator's own term; one that
 // is refused by term ends the process, and a restart loads what the new writer has. A full or failing disk makes
-// the service refuse users' writes and retry; nothing is lost meanwhile, for nothing has left. Every command is
-// idempotent by (job, attempt, generation).
+// the service refuse users' writes and retry; nothing is lost meanwhile, for nothing has left. Users who wait are told
+// after a second that it is not known what will become of their request. Every command is idempotent by (job, attempt,
+// generation).
 //
 // Steps go on while a batch is being committed: the next batch gathers, and one fsync serves many steps.
 //
-// Time: all deadlines are monotonic. When the loop itself was held up for longer than half a lease, the renewals
-// that were queued are applied first and all leases last longer by the time it was away.
+// Time: all deadlines are monotonic. When the loop itself was held up for longer than it ever chooses to wait, the
+// renewals that were queued are applied first and all leases last longer by the time it was away. After a whole lease
+// the hosts have hung up: they also get the time to connect again.
 #pragma once
 
 #include <chrono>
@@ -76,16 +78,19 @@ class CoreLoop {
 
  private:
   void TakeItem(Inbox::Item& item, Instant now);
-  void Deliver(const core::Event& event, Instant now);
+  void Deliver(const core::Event& event, Instant now) { Queue(Step(event, now)); }
+  StepOutput Step(const core::Event& event, Instant now);
+  void Queue(StepOutput output) { pipeline_.Add(std::move(output)); }
   void CarryOut(const core::Command& command);
   void CarryOutInward(const core::Command& command, Instant now);
   void ExtendLeasesAfterStall(Instant now);
   void ExpireLeases(Instant now);
   void FireTimers(Instant now);
   void HandleCommit(const absl::Status& outcome, Instant now);
+  void HandleFailedCommit(const absl::Status& outcome, Instant now);
   void StartCommit(Instant now);
   void StartPlan(Instant now);
-  void TakePlan(const core::PlanReady& plan, Instant now);
+  void TakePlan(core::PlanReady& plan, Instant now);
   void ReleaseDurable();
   absl::Duration NextWake(Instant now) const;
 
@@ -100,11 +105,13 @@ class CoreLoop {
   Instant last_round_;
   bool plan_wanted_ = false;
   bool planning_ = false;
+  absl::Duration plan_begun_ = -absl::InfiniteDuration();  // monotonic
   absl::Duration planning_cost_ = absl::ZeroDuration();  // of the last plan, on this thread
   absl::Duration plan_not_before_ = -absl::InfiniteDuration();  // monotonic
   bool fatal_ = false;
   absl::Duration retry_at_ = -absl::InfiniteDuration();  // monotonic
-  absl::Duration retry_delay_ = absl::ZeroDuration();
+  absl::Duration retry_delay_ = absl::ZeroDuration();  // zero: the last commit succeeded
+  absl::Duration failing_since_ = absl::ZeroDuration();  // monotonic
 
   // Last: their threads end before the fields above go.
   CommitThread committer_;

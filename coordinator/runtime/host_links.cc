@@ -65,6 +65,11 @@ void HostLinks::CloseAll(const std::string& reason) {
   for (auto& [link, connection] : all) connection->Close(reason);
 }
 
+bool HostLinks::Has(int64_t link) const {
+  MutexLock lock(mutex_);
+  return links_.contains(link);
+}
+
 std::shared_ptr<HostLink> HostLinks::Find(const NodeId& node) const {
   MutexLock lock(mutex_);
   auto of_node = admitted_.find(node);

@@ -65,6 +65,8 @@ class HostLinks {
   // The connection of an admitted host, if it has one.
   void Close(const NodeId& node, const std::string& reason);
   void CloseAll(const std::string& reason);
+  // Whether the connection still exists.
+  bool Has(int64_t link) const;
   // Null if no connection of the host is admitted.
   std::shared_ptr<HostLink> Find(const NodeId& node) const;
 

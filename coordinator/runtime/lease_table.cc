@@ -19,6 +19,10 @@ void LeaseTable::Extend(absl::Duration stall) {
   for (auto& [node, lease] : leases_) lease.deadline += stall;
 }
 
+void LeaseTable::KeepUntil(absl::Duration deadline) {
+  for (auto& [node, lease] : leases_) lease.deadline = std::max(lease.deadline, deadline);
+}
+
 std::vector<LeaseTable::Expired> LeaseTable::TakeExpired(Instant now) {
   std::vector<Expired> expired;
   next_deadline_ = absl::InfiniteDuration();

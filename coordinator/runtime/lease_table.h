@@ -36,6 +36,8 @@ class LeaseTable {
   void Renew(const NodeId& node, int64_t incarnation, Instant now);
   // All leases last longer by the time that we could not hear renewals.
   void Extend(absl::Duration stall);
+  // No lease ends before `deadline` (monotonic).
+  void KeepUntil(absl::Duration deadline);
 
   // Removes and returns the leases that ended at or before `now`, in the order of node ids.
   std::vector<Expired> TakeExpired(Instant now);

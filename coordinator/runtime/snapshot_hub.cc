@@ -1,7 +1,6 @@
 #include "coordinator/runtime/snapshot_hub.h"
 
 #include <algorithm>
-#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -54,8 +53,10 @@ void SnapshotHub::Close() {
 }
 
 void SnapshotHub::Publish(const std::vector<StepOutput>& steps) {
+  // The one it is a copy of stays `snapshot_` until it is replaced, as Snapshot demands.
   auto next = std::make_shared<Snapshot>(*Get());
   std::vector<Change> changes;
+  std::set<JobId> touched;
   auto previous = [&](const JobId& id) {
     const JobView* view = next->FindJob(id);
     return view ? view->revision : 0;
@@ -77,39 +78,35 @@ void SnapshotHub::Publish(const std::vector<StepOutput>& steps) {
                  },
                  change);
     }
+    PutWaiting(step.left_out, *next, touched);
     next->set_revision(step.revision);
   }
-  std::set<JobId> changed;
-  for (const Change& change : changes) changed.insert(change.id);
+  for (const Change& change : changes) touched.insert(change.id);
 
   Callbacks callbacks;
+  std::shared_ptr<const Snapshot> old;  // its last share may be ours: not to be dropped under the lock
   {
     MutexLock lock(mutex_);
     auto reached = waits_.upper_bound(next->revision());
     for (auto it = waits_.begin(); it != reached; ++it) callbacks.push_back(std::move(it->second.done));
     waits_.erase(waits_.begin(), reached);
-    snapshot_ = std::move(next);
+    old = std::exchange(snapshot_, std::move(next));
     for (Change& change : changes) changes_.push_back(std::move(change));
     while (changes_.size() > changes_max_) changes_.pop_front();
-    for (const JobId& job : changed) CollectSubscribers(job, callbacks);
+    if (!subscribers_.empty()) {
+      for (const JobId& job : touched) CollectSubscribers(job, callbacks);
+    }
   }
   for (auto& callback : callbacks) callback();
 }
 
-void SnapshotHub::SetWaitingReasons(const Snapshot::WaitingReasons& reasons) {
-  std::shared_ptr<const Snapshot> old = Get();
-  if (old->waiting_reasons() == reasons) return;
-  auto next = std::make_shared<Snapshot>(*old);
-  next->set_waiting_reasons(std::make_shared<const Snapshot::WaitingReasons>(reasons));
-  Callbacks callbacks;
-  {
-    MutexLock lock(mutex_);
-    snapshot_ = std::move(next);
-    for (const auto& [job, reason] : reasons) {
-      if (old->WaitingReason(job) != reason) CollectSubscribers(job, callbacks);
-    }
+void SnapshotHub::PutWaiting(const std::vector<Unplaced>& left_out, Snapshot& next, std::set<JobId>& touched) {
+  std::shared_ptr<const std::string> reason;
+  for (const Unplaced& unplaced : left_out) {
+    // In a long queue most wait for the same.
+    if (!reason || *reason != unplaced.reason) reason = std::make_shared<const std::string>(unplaced.reason);
+    if (next.PutWaiting(unplaced.job, reason)) touched.insert(unplaced.job);
   }
-  for (auto& callback : callbacks) callback();
 }
 
 void SnapshotHub::Touch(const JobId& job) {

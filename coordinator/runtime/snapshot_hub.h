@@ -15,6 +15,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -51,8 +52,6 @@ class SnapshotHub {
 
   // Steps that are durable, in order.
   void Publish(const std::vector<StepOutput>& steps);
-  // From a new plan; not durable.
-  void SetWaitingReasons(const Snapshot::WaitingReasons& reasons);
   // Something about the job that is no record changed (progress).
   void Touch(const JobId& job);
 
@@ -69,6 +68,7 @@ class SnapshotHub {
     absl::Duration deadline;
     std::function<void()> done;
   };
+  static void PutWaiting(const std::vector<Unplaced>& left_out, Snapshot& next, std::set<JobId>& touched);
   void CollectSubscribers(const JobId& job, Callbacks& out) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const size_t changes_max_;

@@ -8,6 +8,7 @@
 
 #include "coordinator/core/command.h"
 #include "coordinator/core/state.h"
+#include "coordinator/model/plan.h"
 #include "coordinator/store/store.h"
 
 namespace llmctl::runtime {
@@ -18,6 +19,8 @@ struct StepOutput {
   std::vector<core::Command> outbox;
   std::vector<core::Command> inward;
   int64_t revision = 0;  // of the state after the step
+  // Of a plan that was applied: whom it left out, and why. Not durable, but shown only after the submissions before it.
+  std::vector<Unplaced> left_out;
   // Not of the core's: somebody wants to know when this and all before it is durable. May be empty.
   std::function<void()> acknowledge;
 };

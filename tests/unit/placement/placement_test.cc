@@ -134,6 +134,34 @@ TEST(Placement, SaysThatHostsAreMissing) {
             "needs 1 worker with 1 free device; no host is connected; without a link: node-c; start llm-worker on one");
 }
 
+TEST(Placement, ManyJobsOfOneShapeAreAllPlacedUntilNoRoomIsLeft) {
+  Cluster cluster;
+  cluster.Host("a", {0, 1}).Host("b", {0});
+  for (int number = 1; number <= 2000; ++number) cluster.Job(number, 1, 1);
+  cluster.Job(2001, 1, 1, 2).Job(2002, 1, 2);
+
+  Plan plan = cluster.Place();
+
+  EXPECT_THAT(plan.gangs, SizeIs(3));
+  ASSERT_THAT(plan.unplaced, SizeIs(1999));
+  EXPECT_EQ(plan.unplaced.front().job, JobId("j-4"));
+  EXPECT_EQ(plan.unplaced.front().reason, plan.unplaced[1000].reason);
+  EXPECT_THAT(plan.unplaced[1997].reason, HasSubstr("2 free devices"));
+}
+
+TEST(Placement, PlanRepeatsWhatItWasMadeOf) {
+  Cluster cluster;
+  cluster.snapshot.revision = 7;
+  cluster.snapshot.room = 3;
+  cluster.snapshot.whole_queue = false;
+
+  Plan plan = cluster.Place();
+
+  EXPECT_EQ(plan.revision, 7);
+  EXPECT_EQ(plan.room, 3);
+  EXPECT_FALSE(plan.whole_queue);
+}
+
 TEST(Placement, JobsOfOnePlanDoNotShareADevice) {
   Plan plan = Cluster().Host("a", {0, 1}).Job(1, 1, 1).Job(2, 1, 1).Job(3, 1, 1).Place();
 

@@ -17,9 +17,7 @@ namespace llmctl::rpc {
 class FakeAgent {
  public:
   FakeAgent(const std::string& address, const std::string& node, int devices)
-      : node_(node),
-        stub_(v1::WorkerLink::NewStub(grpc::CreateChannel(address, grpc::InsecureChannelCredentials()))),
-        stream_(stub_->Connect(&context_)) {
+      : node_(node), stub_(v1::WorkerLink::NewStub(Dial(address))), stream_(stub_->Connect(&context_)) {
     v1::AgentMessage message;
     v1::Hello* hello = message.mutable_hello();
     hello->set_node(node);
@@ -35,6 +33,12 @@ class FakeAgent {
     reader_ = std::thread([this] { Read(); });
   }
   ~FakeAgent() {
+    {
+      MutexLock lock(mutex_);
+      ended_ = true;
+      changed_.NotifyAll();
+    }
+    if (heart_.joinable()) heart_.join();
     context_.TryCancel();
     reader_.join();
   }
@@ -76,6 +80,11 @@ class FakeAgent {
     message.mutable_heartbeat()->set_sequence(sequence);
     Send(message);
   }
+  void HeartbeatEvery(std::chrono::milliseconds interval) {
+    heart_ = std::thread([this, interval] {
+      for (int64_t sequence = 1; !EndedWithin(interval); ++sequence) SendHeartbeat(sequence);
+    });
+  }
   void SendReleased(const v1::Generation& generation) {
     v1::AgentMessage message;
     *message.mutable_gang_released()->mutable_generation() = generation;
@@ -98,6 +107,22 @@ class FakeAgent {
   }
 
  private:
+  // A connection of its own, as every host has.
+  static std::shared_ptr<grpc::Channel> Dial(const std::string& address) {
+    grpc::ChannelArguments arguments;
+    arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+    return grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments);
+  }
+
+  bool EndedWithin(std::chrono::milliseconds time) {
+    auto deadline = std::chrono::steady_clock::now() + time;
+    MutexLock lock(mutex_);
+    while (!ended_) {
+      if (!changed_.WaitUntil(mutex_, deadline) && std::chrono::steady_clock::now() >= deadline) return false;
+    }
+    return true;
+  }
+
   void Read() {
     v1::CoordinatorMessage message;
     while (stream_->Read(&message)) {
@@ -138,6 +163,8 @@ class FakeAgent {
   Mutex mutex_;
   CondVar changed_;
   std::vector<v1::CoordinatorMessage> received_ ABSL_GUARDED_BY(mutex_);
+  bool ended_ ABSL_GUARDED_BY(mutex_) = false;
+  std::thread heart_;
   std::thread reader_;
 };
 

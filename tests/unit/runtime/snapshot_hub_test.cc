@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "common/base/rng.h"
+
 namespace llmctl::runtime {
 namespace {
 
@@ -22,6 +24,13 @@ StepOutput Erase(int64_t revision, const std::string& id) {
   StepOutput step;
   step.revision = revision;
   step.changes.push_back(store::EraseJob{JobId(id)});
+  return step;
+}
+
+StepOutput LeftOut(int64_t revision, const std::string& id, const std::string& reason) {
+  StepOutput step;
+  step.revision = revision;
+  step.left_out.push_back({JobId(id), reason});
   return step;
 }
 
@@ -62,6 +71,45 @@ TEST(Snapshot, JobsAreVisitedInOrderOfSubmissionAcrossChunks) {
   }
   EXPECT_EQ(hub.Get()->FindNewestNamed("old")->job->id, JobId("j-100"));
   EXPECT_EQ(hub.Get()->FindNewestNamed("none"), nullptr);
+}
+
+// Random changes, each snapshot kept: every one must go on showing exactly what was there when it was taken.
+TEST(Snapshot, EverySnapshotKeepsItsPictureWhileOthersChange) {
+  SnapshotHub hub(core::State{}, 10);
+  SeededRng rng(1);
+  std::map<int64_t, int64_t> jobs;  // number -> revision
+  std::vector<std::pair<std::shared_ptr<const Snapshot>, std::map<int64_t, int64_t>>> taken;
+  int64_t revision = 0;
+
+  for (int round = 0; round < 200; ++round) {
+    std::vector<StepOutput> steps;
+    for (int i = 0; i < 20; ++i) {
+      // Around the ends of chunks and pages, so that both come to be empty and are made anew.
+      auto number = static_cast<int64_t>(4096 * (1 + rng.Below(3)) + rng.Below(70)) - 3;
+      ++revision;
+      if (rng.Below(2) == 0) {
+        steps.push_back(Put(revision, "j-" + std::to_string(number)));
+        jobs[number] = revision;
+      } else {
+        steps.push_back(Erase(revision, "j-" + std::to_string(number)));
+        jobs.erase(number);
+      }
+    }
+    hub.Publish(steps);
+    taken.emplace_back(hub.Get(), jobs);
+  }
+
+  for (const auto& [snapshot, expected] : taken) {
+    std::map<int64_t, int64_t> found;
+    snapshot->VisitNewestFirst(0, [&](const JobView& view) {
+      found[JobNumber(view.job->id)] = view.revision;
+      return true;
+    });
+    EXPECT_EQ(found, expected) << "at revision " << snapshot->revision();
+    for (const auto& [number, at] : expected) {
+      EXPECT_EQ(snapshot->FindJob(JobId("j-" + std::to_string(number)))->revision, at);
+    }
+  }
 }
 
 TEST(SnapshotHub, WatchResumesAfterARevisionWithoutMissingAChange) {
@@ -120,14 +168,31 @@ TEST(SnapshotHub, SubscriberHearsOfItsJobOnlyAndUntilItUnsubscribes) {
   hub.Publish({Put(1, "j-1")});
   hub.Publish({Put(2, "j-2")});
   hub.Touch(JobId("j-1"));
-  hub.SetWaitingReasons({{JobId("j-1"), "no free device"}});
-  hub.SetWaitingReasons({{JobId("j-1"), "no free device"}});
+  hub.Publish({LeftOut(2, "j-1", "no free device")});
+  hub.Publish({LeftOut(2, "j-1", "no free device")});
   EXPECT_EQ(heard, 3);
   hub.Unsubscribe(JobId("j-1"), subscription);
   hub.Publish({Put(3, "j-1")});
 
   EXPECT_EQ(heard, 3);
-  EXPECT_EQ(hub.Get()->WaitingReason(JobId("j-1")), "no free device");
+}
+
+TEST(SnapshotHub, ReasonToWaitIsShownWhileTheJobIsQueued) {
+  SnapshotHub hub(core::State{}, 10);
+  hub.Publish({LeftOut(0, "j-1", "of a job that nobody knows")});
+  EXPECT_EQ(hub.Get()->FindJob(JobId("j-1")), nullptr);
+
+  hub.Publish({Put(1, "j-1"), LeftOut(1, "j-1", "no free device")});
+  std::shared_ptr<const Snapshot> queued = hub.Get();
+  auto job = std::make_shared<Job>(*queued->FindJob(JobId("j-1"))->job);
+  job->phase = JobPhase::kStarting;
+  StepOutput placed{.revision = 2};
+  placed.changes.push_back(store::PutJob{job});
+  hub.Publish({std::move(placed), LeftOut(2, "j-1", "of a plan that came too late")});
+
+  EXPECT_EQ(*queued->FindJob(JobId("j-1"))->waiting, "no free device");
+  EXPECT_EQ(queued->FindJob(JobId("j-1"))->revision, 1);
+  EXPECT_EQ(hub.Get()->FindJob(JobId("j-1"))->waiting, nullptr);
 }
 
 TEST(SnapshotHub, WaitForARevisionEndsWhenItIsPublishedOrTheTimeIsOver) {
