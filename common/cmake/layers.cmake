@@ -68,3 +68,4 @@ llm_layer(simulator
   EXTERNAL cli11 sqlite)
 
 llm_layer(bench DEPS worker/engine common/layout common/base EXTERNAL torch cli11 json)
+llm_layer(bench/control DEPS common/spec proto common/base EXTERNAL grpc protobuf sqlite cli11 json)
