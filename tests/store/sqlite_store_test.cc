@@ -85,6 +85,33 @@ TEST(SqliteStore, KilledWriterLeavesWholeBatchesOnly) {
   EXPECT_EQ(records.jobs.size(), 2u * records.counters.revision);
 }
 
+// A file of the first schema is brought up to date, with all that it holds.
+TEST(SqliteStore, JobsOfTheFirstSchemaAreKept) {
+  SqliteBackend backend;
+  {
+    std::unique_ptr<Store> store = *backend.Open();
+    std::vector<Change> batch = {Put(MakeJob("j-7")), Put(MakeJob("j-10")), PutCounters{{11, 1}}};
+    ASSERT_TRUE(store->Commit(*store->AcquireTerm(), batch).ok());
+  }
+  for (const char* sql : {"ALTER TABLE job RENAME TO newer",
+                          "CREATE TABLE job (id TEXT PRIMARY KEY, project TEXT NOT NULL, name TEXT NOT NULL, "
+                          "phase TEXT NOT NULL, record TEXT NOT NULL) WITHOUT ROWID",
+                          "INSERT INTO job SELECT * FROM newer", "DROP TABLE newer", "PRAGMA user_version = 1"}) {
+    backend.Execute(sql);
+  }
+
+  std::unique_ptr<Store> store = *backend.Open();
+
+  Records records = *store->Load();
+  ASSERT_EQ(records.jobs.size(), 2u);
+  EXPECT_TRUE(records.jobs[0] == MakeJob("j-10"));
+  EXPECT_TRUE(records.jobs[1] == MakeJob("j-7"));
+  Job again = MakeJob("j-7");
+  again.phase = JobPhase::kFailed;
+  ASSERT_TRUE(store->Commit(*store->AcquireTerm(), {Put(again)}).ok());
+  EXPECT_EQ(store->Load()->jobs.size(), 2u);
+}
+
 // What is behind the last commit of a log that is longer than what was written must never come back.
 TEST(SqliteStore, LogOfFullLengthHoldsWhatWasCommittedAndNoMore) {
   SqliteBackend backend;
