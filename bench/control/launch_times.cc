@@ -10,7 +10,10 @@
 
 #include <cerrno>
 #include <chrono>
+#include <cstring>
+#include <filesystem>
 #include <memory>
+#include <system_error>
 
 #include <grpcpp/grpcpp.h>
 
@@ -25,6 +28,7 @@ namespace llmctl::bench {
 namespace {
 
 constexpr absl::Duration kPatience = absl::Seconds(30);
+constexpr char kLog[] = "stdout.log";
 
 std::chrono::system_clock::time_point Deadline() {
   return std::chrono::system_clock::now() + absl::ToChronoSeconds(kPatience);
@@ -37,21 +41,32 @@ absl::Status ToAbsl(const grpc::Status& status, absl::string_view what) {
 // What happens to one file or folder from Watch() on.
 class FileWatch {
  public:
-  static absl::StatusOr<FileWatch> Watch(const std::string& path, uint32_t mask) {
+  static absl::StatusOr<FileWatch> Watch(const std::vector<std::string>& paths, uint32_t mask) {
     FileWatch watch;
     watch.events_ = UniqueFd(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
-    if (::inotify_add_watch(watch.events_.get(), path.c_str(), mask) < 0) {
-      return ErrnoStatus(errno, absl::StrCat("watch ", path));
+    for (const std::string& path : paths) {
+      if (::inotify_add_watch(watch.events_.get(), path.c_str(), mask) < 0) {
+        return ErrnoStatus(errno, absl::StrCat("watch ", path));
+      }
     }
     return watch;
   }
 
-  // Returns after at least one event.
-  absl::Status Await() const {
+  // Returns after at least one event; of folders, one about a file of this name.
+  absl::Status Await(absl::string_view file = "") const {
     pollfd one = {events_.get(), POLLIN, 0};
-    int ready = ::poll(&one, 1, static_cast<int>(absl::ToInt64Milliseconds(kPatience)));
-    Forget();
-    return ready > 0 ? absl::OkStatus() : absl::DeadlineExceededError("nothing happened to a file that was watched");
+    while (::poll(&one, 1, static_cast<int>(absl::ToInt64Milliseconds(kPatience))) > 0) {
+      char events[4096];
+      ssize_t bytes = ::read(events_.get(), events, sizeof events);
+      for (ssize_t at = 0; at < bytes;) {
+        inotify_event event;
+        std::memcpy(&event, events + at, sizeof event);
+        const char* name = event.len == 0 ? "" : events + at + sizeof event;
+        if (file == name) return absl::OkStatus();
+        at += static_cast<ssize_t>(sizeof event) + event.len;
+      }
+    }
+    return absl::DeadlineExceededError("nothing happened to a file that was watched");
   }
   // What has happened so far.
   void Forget() const {
@@ -65,10 +80,10 @@ class FileWatch {
 };
 
 absl::Status AwaitContent(const std::string& directory, const std::string& file) {
-  LLM_ASSIGN_OR_RETURN(FileWatch changes, FileWatch::Watch(directory, IN_MODIFY));
+  LLM_ASSIGN_OR_RETURN(FileWatch changes, FileWatch::Watch({directory}, IN_MODIFY));
   std::string path = directory + "/" + file;
   struct stat found = {};
-  while (::stat(path.c_str(), &found) != 0 || found.st_size == 0) LLM_RETURN_IF_ERROR(changes.Await());
+  while (::stat(path.c_str(), &found) != 0 || found.st_size == 0) LLM_RETURN_IF_ERROR(changes.Await(file));
   return absl::OkStatus();
 }
 
@@ -103,7 +118,21 @@ class Launcher {
   Launcher(const LaunchOptions& options, FileWatch program)
       : options_(options),
         program_(std::move(program)),
-        jobs_(v1::Jobs::NewStub(grpc::CreateChannel(options.coordinator, grpc::InsecureChannelCredentials()))) {}
+        channel_(grpc::CreateChannel(options.coordinator, grpc::InsecureChannelCredentials())),
+        jobs_(v1::Jobs::NewStub(channel_)) {}
+
+  absl::Status Connect() {
+    if (channel_->WaitForConnected(Deadline())) return absl::OkStatus();
+    return absl::UnavailableError("the coordinator does not answer");
+  }
+
+  absl::Status LaunchOnStandby(const FileWatch& standbys, LaunchTimes& times) {
+    absl::Duration began = Now().monotonic;
+    LLM_ASSIGN_OR_RETURN(std::string id, Submit());
+    LLM_RETURN_IF_ERROR(Annotate(standbys.Await(kLog), "await the first line of job ", id));
+    times.first_line.push_back(Now().monotonic - began);
+    return End(id);
+  }
 
   absl::Status LaunchOne(LaunchTimes& times) {
     program_.Forget();
@@ -111,7 +140,7 @@ class Launcher {
     LLM_ASSIGN_OR_RETURN(std::string id, Submit());
     LLM_RETURN_IF_ERROR(Annotate(program_.Await(), "await the execve of job ", id));
     times.execve.push_back(Now().monotonic - began);
-    LLM_RETURN_IF_ERROR(Annotate(AwaitContent(absl::StrCat(options_.shims, "/", id, "-a1-g1-r0"), "stdout.log"),
+    LLM_RETURN_IF_ERROR(Annotate(AwaitContent(absl::StrCat(options_.shims, "/", id, "-a1-g1-r0"), kLog),
                                  "await the first line of job ", id));
     times.first_line.push_back(Now().monotonic - began);
     return End(id);
@@ -150,15 +179,27 @@ class Launcher {
 
   const LaunchOptions& options_;
   const FileWatch program_;
+  const std::shared_ptr<grpc::Channel> channel_;
   const std::unique_ptr<v1::Jobs::Stub> jobs_;
 };
 
 }  // namespace
 
 absl::StatusOr<LaunchTimes> MeasureLaunches(const LaunchOptions& options) {
-  LLM_ASSIGN_OR_RETURN(FileWatch program, FileWatch::Watch(options.trainer, IN_OPEN));
+  LLM_ASSIGN_OR_RETURN(FileWatch program, FileWatch::Watch({options.trainer}, IN_OPEN));
   Launcher launcher(options, std::move(program));
+  LLM_RETURN_IF_ERROR(launcher.Connect());
   LaunchTimes times, warmup;
+  if (!options.standbys.empty()) {
+    std::vector<std::string> directories;
+    std::error_code error;
+    for (const auto& entry : std::filesystem::directory_iterator(options.standbys, error)) {
+      directories.push_back(entry.path().string());
+    }
+    LLM_ASSIGN_OR_RETURN(FileWatch standbys, FileWatch::Watch(directories, IN_MODIFY));
+    LLM_RETURN_IF_ERROR(launcher.LaunchOnStandby(standbys, times));
+    return times;
+  }
   LLM_RETURN_IF_ERROR(launcher.LaunchOne(warmup));
   for (int i = 0; i < options.jobs; ++i) {
     LLM_ASSIGN_OR_RETURN(absl::Duration bare, TimeBareStart(options.trainer));

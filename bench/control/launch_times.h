@@ -22,6 +22,9 @@ struct LaunchOptions {
   std::string trainer;
   // The agent's folder with a directory per rank.
   std::string shims;
+  // The agent's folder with a directory per warm standby, of which one must be ready. Then one job is launched and only
+  // its first line is timed: the execve was before the submission.
+  std::string standbys;
   int jobs = 10;
 };
 

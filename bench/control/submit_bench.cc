@@ -27,6 +27,7 @@ struct Flags {
   std::string spec;
   std::string trainer;
   std::string shims;
+  std::string standbys;
   double seconds = 2;
   int clients = 1;
   int jobs = 10;
@@ -72,8 +73,11 @@ absl::StatusOr<json> Load(const Flags& flags) {
 }
 
 absl::StatusOr<json> Launch(const Flags& flags) {
-  LaunchOptions options = {
-      .coordinator = flags.coordinator, .trainer = flags.trainer, .shims = flags.shims, .jobs = flags.jobs};
+  LaunchOptions options = {.coordinator = flags.coordinator,
+                           .trainer = flags.trainer,
+                           .shims = flags.shims,
+                           .standbys = flags.standbys,
+                           .jobs = flags.jobs};
   LLM_ASSIGN_OR_RETURN(options.spec, ReadSpec(flags.spec));
   LLM_ASSIGN_OR_RETURN(LaunchTimes times, MeasureLaunches(options));
   return json{{"execve_ms", ToMilliseconds(times.execve)},
@@ -102,6 +106,7 @@ int Main(int argc, char** argv) {
   CLI::App* launch = app.add_subcommand("launch", "From a submission to the trainer's execve and first line");
   launch->add_option("--trainer", flags.trainer, "The program that the agent starts")->required();
   launch->add_option("--shims", flags.shims, "The agent's folder with a directory per rank")->required();
+  launch->add_option("--standbys", flags.standbys, "The agent's folder with a directory per warm standby: take one");
   launch->add_option("--jobs", flags.jobs, "One after another")->check(CLI::PositiveNumber);
   for (CLI::App* verb : {commits, load}) verb->add_option("--seconds", flags.seconds, "How long it is measured");
   for (CLI::App* verb : {load, launch}) {
