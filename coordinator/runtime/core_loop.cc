@@ -133,7 +133,8 @@ void CoreLoop::ExtendLeasesAfterStall(Instant now) {
   Log(LogLevel::kWarning, "coordinator-stalled", {{"for", absl::FormatDuration(away)}});
   parts_.metrics.CountStall();
   leases_.Extend(away);
-  if (away >= options_.lease) leases_.KeepUntil(now.monotonic + std::max(options_.lease, kReconnectTime));
+  // An agent's pauses grow with the time that it has been trying.
+  if (away >= options_.lease) leases_.KeepUntil(now.monotonic + options_.lease + std::min(2 * away, kReconnectTime));
 }
 
 void CoreLoop::ExpireLeases(Instant now) {

@@ -107,5 +107,34 @@ TEST(CommitPipeline, OnlyTheLastOfSeveralChangesToARecordIsWritten) {
   EXPECT_EQ(std::get<store::EraseJob>(kept[4]).job, JobId("j-2"));
 }
 
+TEST(CommitPipeline, StepsThatAreNotDurableCanBeLookedAt) {
+  CommitPipeline pipeline;
+  pipeline.Add({.changes = {store::PutCounters{{1, 1}}}, .revision = 1});
+  pipeline.Begin();
+  pipeline.Succeeded();
+  pipeline.Add({.changes = {store::PutCounters{{1, 2}}}, .revision = 2});
+  pipeline.Begin();
+  pipeline.Add({.revision = 3});
+  std::vector<int64_t> waiting;
+
+  pipeline.VisitWaiting([&](const StepOutput& step) { waiting.push_back(step.revision); });
+
+  EXPECT_EQ(waiting, (std::vector<int64_t>{2, 3}));
+}
+
+// Nothing waits for the next commit that the last one has made durable.
+TEST(CommitPipeline, StepThatWroteNothingLeavesWithTheOneBeforeItThoughTheNextCommitHasBegun) {
+  CommitPipeline pipeline;
+  pipeline.Add({.changes = {store::PutCounters{{1, 1}}}, .revision = 1});
+  pipeline.Begin();
+  pipeline.Add({.revision = 2});
+  pipeline.Add({.changes = {store::PutCounters{{1, 3}}}, .revision = 3});
+
+  pipeline.Succeeded();
+  pipeline.Begin();
+
+  EXPECT_EQ(pipeline.TakeDurable().size(), 2u);
+}
+
 }  // namespace
 }  // namespace llmctl::runtime

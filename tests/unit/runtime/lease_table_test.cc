@@ -82,5 +82,21 @@ TEST(LeaseTable, OwnStallCostsNoHostItsLease) {
   EXPECT_THAT(leases.TakeExpired(At(75)), ElementsAre(LeaseTable::Expired{kA, 1}));
 }
 
+TEST(LeaseTable, HostsThatHungUpDuringAStallHaveTimeToComeBack) {
+  LeaseTable leases(absl::Seconds(2));
+  leases.Grant(kA, 1, At(0));
+  leases.Grant(kB, 1, At(0));
+
+  // Stopped from 1.9 to 31.9: a tenth of a second would be left.
+  leases.Extend(absl::Seconds(30));
+  leases.KeepUntil(absl::Seconds(36.9));
+  leases.Grant(kB, 1, At(36));
+  leases.KeepUntil(absl::Seconds(37));
+
+  EXPECT_THAT(leases.TakeExpired(At(36.8)), IsEmpty());
+  EXPECT_THAT(leases.TakeExpired(At(37)), ElementsAre(LeaseTable::Expired{kA, 1}));
+  EXPECT_THAT(leases.TakeExpired(At(38)), ElementsAre(LeaseTable::Expired{kB, 1}));
+}
+
 }  // namespace
 }  // namespace llmctl::runtime

@@ -163,6 +163,26 @@ TEST(Runtime, FullDiskRefusesChangesAndLosesNothing) {
   EXPECT_TRUE(Await(Ask(*runtime, Submission())).status.ok());
 }
 
+TEST(Runtime, UserIsToldAfterAWhileThatTheDiskDoesNotTakeWhatHeAskedFor) {
+  store::GatedStore store;
+  std::unique_ptr<Runtime> runtime = StartOrDie(store);
+  // After 0.1, 0.3, 0.7 and 1.5 s.
+  store.Fail(std::deque<absl::Status>(5, absl::ResourceExhaustedError("database or disk is full")));
+
+  Reply in_doubt = Await(Ask(*runtime, Submission("key")));
+  store.AwaitCommits(6);
+
+  EXPECT_EQ(in_doubt.status.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(std::string(in_doubt.status.message()), HasSubstr("repeat it with the same idempotency key"));
+  Reply again{.status = absl::UnknownError("never asked")};
+  auto deadline = std::chrono::steady_clock::now() + kDeadline;
+  while (!again.status.ok() && std::chrono::steady_clock::now() < deadline) {
+    again = Await(Ask(*runtime, Submission("key")));
+  }
+  ASSERT_TRUE(again.status.ok()) << again.status;
+  EXPECT_TRUE(again.already_existed);
+}
+
 TEST(Runtime, LostTermEndsTheProcessWithoutAnAnswer) {
   store::GatedStore store;
   std::promise<absl::Status> fatal;
@@ -180,7 +200,7 @@ TEST(Runtime, LostTermEndsTheProcessWithoutAnAnswer) {
 
 TEST(Runtime, SilentHostLosesItsLinkAndIsLost) {
   store::GatedStore store;
-  std::unique_ptr<Runtime> runtime = StartOrDie(store, {.lease = absl::Milliseconds(100)});
+  std::unique_ptr<Runtime> runtime = StartOrDie(store, {.lease = absl::Milliseconds(500)});
   auto link = std::make_shared<RecordingLink>();
   std::future<std::string> closed = link->closed.get_future();
 
