@@ -6,7 +6,11 @@ namespace llmctl::core {
 
 void Turn::Save(const Job& job) { jobs_.insert(job.id); }
 
-void Turn::Save(const Node& node) { nodes_.insert(node.id); }
+void Turn::Save(const Node& node) {
+  nodes_.insert(node.id);
+  // Whatever has changed may let ranks in.
+  ++state.room;
+}
 
 void Turn::Forget(const JobId& job) {
   jobs_.erase(job);

@@ -80,10 +80,6 @@ JsonText::JsonText(absl::string_view value) {
   AppendString(value, text_);
 }
 
-JsonText::JsonText(const std::map<std::string, std::string>& members) : text_("{}") {
-  for (const auto& [name, value] : members) Append(name, JsonText(value));
-}
-
 JsonText JsonText::Array() {
   JsonText array(nullptr);
   array.text_ = "[]";

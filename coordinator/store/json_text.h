@@ -29,7 +29,10 @@ class JsonText {
   JsonText(const char* value) : JsonText(absl::string_view(value)) {}
   JsonText(const std::string& value) : JsonText(absl::string_view(value)) {}
   JsonText(absl::string_view value);
-  JsonText(const std::map<std::string, std::string>& members);
+  template <typename Value>
+  JsonText(const std::map<std::string, Value>& members) : text_("{}") {
+    for (const auto& [name, value] : members) Append(name, JsonText(value));
+  }
 
   // An empty array, for push_back().
   static JsonText Array();

@@ -1,6 +1,8 @@
 // What JsonText writes, a JSON parser must read back: every byte of every string, whatever it is.
 #include "coordinator/store/json_text.h"
 
+#include <limits>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -20,6 +22,9 @@ TEST(JsonText, ObjectsAndArraysAreReadBackAsTheyWerePutTogether) {
   JsonText object = {{"null", nullptr}, {"yes", true},   {"number", int64_t{-9223372036854775807}},
                      {"list", list},    {"empty", empty}, {"labels", std::map<std::string, std::string>{{"a", "b"}}}};
   object.Set("later", 2);
+  object.Set("counts", std::map<std::string, int>{{"oom", 1}});
+  object.Set("third", 1.0 / 3);
+  object.Set("none", std::numeric_limits<double>::infinity());
 
   EXPECT_EQ(Read(object), json({{"null", nullptr},
                                 {"yes", true},
@@ -27,7 +32,10 @@ TEST(JsonText, ObjectsAndArraysAreReadBackAsTheyWerePutTogether) {
                                 {"list", {{{"deep", 1}}, "two"}},
                                 {"empty", json::array()},
                                 {"labels", {{"a", "b"}}},
-                                {"later", 2}}));
+                                {"later", 2},
+                                {"counts", {{"oom", 1}}},
+                                {"third", 1.0 / 3},
+                                {"none", nullptr}}));
   EXPECT_EQ(Read(JsonText(std::map<std::string, std::string>())), json::object());
 }
 
