@@ -18,8 +18,8 @@ from training_job import Job
 
 # Several leases; the long form of the test is half a minute.
 STALL_SECONDS = float(os.environ.get("LLMCTL_TEST_STALL_SECONDS", "5"))
-# No longer than the longest pause of an agent between two attempts to connect, so that the time that was left of a lease
-# when the coordinator stopped is not enough.
+# No longer than the longest pause of an agent between two attempts to connect, so that what was left of a lease when
+# the coordinator stopped is not enough.
 LEASE = "2s"
 EXTENDED_SECONDS_MAX = 8
 STORE_BYTES = 8 << 20
