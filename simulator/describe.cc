@@ -1,5 +1,6 @@
 #include "simulator/describe.h"
 
+#include <iterator>
 #include <variant>
 
 #include "absl/strings/str_cat.h"
@@ -60,6 +61,16 @@ std::string Describe(const core::Event& event) {
           [](const core::CoordinatorStarted&) { return std::string("CoordinatorStarted"); },
       },
       event);
+}
+
+const char* EventName(size_t index) {
+  // In the order of core::Event.
+  static constexpr const char* kNames[] = {
+      "JobSubmitted",     "JobCancelled",    "JobSuspended", "JobResumed",    "JobDeleted",  "NodeCordoned", "NodeUncordoned",
+      "NodeDrainStarted", "WorkerConnected", "WorkerLost",   "ProbeAnswered", "RankChanged", "GangReleased",
+      "CheckpointOffered", "PlanReady",      "TimerFired",   "CoordinatorStarted"};
+  static_assert(std::size(kNames) == std::variant_size_v<core::Event>, "an event has no name");
+  return kNames[index];
 }
 
 }  // namespace llmctl::simulator

@@ -4,8 +4,20 @@
 
 namespace llmctl::runtime {
 
+void LeaseTable::Reserve(const NodeId& node, int64_t incarnation) {
+  Lease& lease = leases_[node];
+  if (lease.incarnation != incarnation) lease = {.incarnation = incarnation};
+  ++lease.reserved;
+}
+
 void LeaseTable::Grant(const NodeId& node, int64_t incarnation, Instant now) {
-  leases_[node] = {incarnation, now.monotonic + lease_};
+  Lease& lease = leases_[node];
+  if (lease.incarnation != incarnation) {
+    if (lease.reserved > 0) return;
+    lease = {.incarnation = incarnation};
+  }
+  if (lease.reserved > 0) --lease.reserved;
+  lease.deadline = std::max(lease.deadline, now.monotonic + lease_);
 }
 
 void LeaseTable::Renew(const NodeId& node, int64_t incarnation, Instant now) {
@@ -22,7 +34,7 @@ void LeaseTable::Extend(absl::Duration stall) {
 std::vector<LeaseTable::Expired> LeaseTable::TakeExpired(Instant now) {
   std::vector<Expired> expired;
   for (auto it = leases_.begin(); it != leases_.end();) {
-    if (it->second.deadline <= now.monotonic) {
+    if (it->second.reserved == 0 && it->second.deadline <= now.monotonic) {
       expired.push_back({it->first, it->second.incarnation});
       it = leases_.erase(it);
     } else {
