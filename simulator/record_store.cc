@@ -61,6 +61,10 @@ std::string RecordStore::Apply(const store::Change& change) {
             counters_ = c.counters;
             return std::string();
           },
+          // The simulated process does not crash by its own fault.
+          [](const store::PutCrash&) { return std::string("a crash was counted"); },
+          [](const store::EraseCrash&) { return std::string(); },
+          [](const store::PutDamaged&) { return std::string("a record counts as damaged"); },
       },
       change);
 }

@@ -52,6 +52,8 @@ struct StartRanks {
   std::vector<Slot> slots;
   std::string spec;
   std::vector<CheckpointRecord> checkpoints;  // newest first
+  std::string trainer_digest;
+  bool search_checkpoints = false;
 };
 struct StopRanks {
   NodeId node;

@@ -52,6 +52,7 @@ void OnPlanReady(Turn& turn, const PlanReady& event) {
   bool stale = event.plan.revision != turn.state.counters.revision;
   bool dropped = false;
   for (const GangPlacement& gang : event.plan.gangs) {
+    turn.WorkOn(gang.job);
     if (CanBegin(turn.state, gang)) {
       BeginGang(turn, turn.state.jobs.at(gang.job), gang.slots);
     } else {

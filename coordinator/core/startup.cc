@@ -69,11 +69,17 @@ void RestoreVolatile(State& state) {
 }
 
 void OnCoordinatorStarted(Turn& turn, const CoordinatorStarted& event) {
-  for (const auto& [id, job] : turn.state.jobs) ArmFor(turn, job, event.grace);
+  for (const auto& [id, job] : turn.state.jobs) {
+    turn.WorkOn(id);
+    ArmFor(turn, job, event.grace);
+  }
   for (const auto& [id, node] : turn.state.nodes) ArmFor(turn, node, event.grace);
   if (!turn.state.nodes.empty()) turn.Arm({Timer::Purpose::kGrace, JobId(), 0}, event.grace);
   // A crash may have come between the last release and the decision: every host of the gang is lost or done.
-  for (auto& [id, job] : turn.state.jobs) ConcludeIfReleased(turn, job);
+  for (auto& [id, job] : turn.state.jobs) {
+    turn.WorkOn(id);
+    ConcludeIfReleased(turn, job);
+  }
   turn.RequestPlan();
 }
 

@@ -9,8 +9,8 @@
 
 namespace llmctl::core {
 
-std::vector<Command> Step(State& state, const Event& event, Instant now) {
-  Turn turn(state, now);
+std::vector<Command> Step(State& state, const Event& event, Instant now, Focus* focus) {
+  Turn turn(state, now, focus);
   std::visit(Overloaded{
                  [&](const JobSubmitted& e) { OnJobSubmitted(turn, e); },
                  [&](const JobCancelled& e) { OnJobCancelled(turn, e); },
@@ -33,6 +33,7 @@ std::vector<Command> Step(State& state, const Event& event, Instant now) {
              event);
   SettleNodes(turn);
   for (const JobId& id : turn.changed_jobs()) {
+    turn.WorkOn(id);
     std::string broken = FindJobViolation(state, state.jobs.at(id));
     CHECK(broken.empty()) << broken;
   }

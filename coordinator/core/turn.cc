@@ -2,7 +2,13 @@
 
 #include <utility>
 
+#include "coordinator/core/entity.h"
+
 namespace llmctl::core {
+
+void Turn::WorkOn(const JobId& job) {
+  if (focus_ != nullptr) focus_->Set(Focus::Stage::kStep, kJobEntity, job.value());
+}
 
 void Turn::Save(const Job& job) { jobs_.insert(job.id); }
 

@@ -14,17 +14,21 @@
 #include "common/base/instant.h"
 #include "coordinator/core/command.h"
 #include "coordinator/core/state.h"
+#include "coordinator/model/focus.h"
 
 namespace llmctl::core {
 
 class Turn {
  public:
-  Turn(State& state, Instant now) : state(state), now(now) {}
+  Turn(State& state, Instant now, Focus* focus) : state(state), now(now), focus_(focus) {}
   Turn(const Turn&) = delete;
   Turn& operator=(const Turn&) = delete;
 
   State& state;
   const Instant now;
+
+  // The step goes on to this job, of many: a crash from here on is blamed on it.
+  void WorkOn(const JobId& job);
 
   void Save(const Job& job);
   void Save(const Node& node);
@@ -47,6 +51,7 @@ class Turn {
   const std::set<JobId>& changed_jobs() const { return jobs_; }
 
  private:
+  Focus* const focus_;
   std::set<JobId> jobs_;
   std::set<JobId> forgotten_;
   std::set<NodeId> nodes_;

@@ -107,6 +107,7 @@ void OnJobResumed(Turn& turn, const JobResumed& event) {
     turn.Log(*job, "resumed", "The job is to go on once it has stopped.");
     return;
   }
+  job->quarantined = false;
   QueueAgain(turn, *job, "The job is resumed.", absl::ZeroDuration());
 }
 

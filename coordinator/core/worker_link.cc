@@ -31,18 +31,9 @@ std::string Refusal(const Turn& turn, const Node& known, const Node& hello) {
 
 using Shims = std::map<GenerationId, std::vector<ShimReport>>;
 
-// The devices of the host, from what it says and what the live gangs have there.
-void ReplaceOwners(State& state, const NodeId& node, const Shims& shims) {
-  std::erase_if(state.device_owner, [&](const auto& owned) { return owned.first.first == node; });
-  for (const auto& [id, job] : state.jobs) {
-    if (!HasLiveGang(job.phase)) continue;
-    if (job.attempt->ranks_requested && !MayHaveProcesses(*job.attempt, node)) continue;
-    for (const RankState& rank : job.attempt->ranks) {
-      if (rank.node == node) state.device_owner[{node, rank.device}] = CurrentGeneration(job);
-    }
-  }
-  // A process has a device before a mere record of one that ended there: records of several generations may lie
-  // about, and the release of one of them must not free what another still uses.
+// Devices that nobody has belong to whose process is there. A process comes before a mere record of one that ended:
+// records of several generations may lie about, and the release of one of them must not free what another still uses.
+void ClaimForShims(State& state, const NodeId& node, const Shims& shims) {
   for (bool exited : {false, true}) {
     for (const auto& [generation, reports] : shims) {
       for (const ShimReport& report : reports) {
@@ -53,16 +44,41 @@ void ReplaceOwners(State& state, const NodeId& node, const Shims& shims) {
   }
 }
 
+// The devices of the host, from what it says and what the live gangs have there.
+void ReplaceOwners(State& state, const NodeId& node, const Shims& shims) {
+  std::erase_if(state.device_owner, [&](const auto& owned) { return owned.first.first == node; });
+  for (const auto& [id, job] : state.jobs) {
+    if (!HasLiveGang(job.phase)) continue;
+    if (job.attempt->ranks_requested && !MayHaveProcesses(*job.attempt, node)) continue;
+    for (const RankState& rank : job.attempt->ranks) {
+      if (rank.node == node) state.device_owner[{node, rank.device}] = CurrentGeneration(job);
+    }
+  }
+  ClaimForShims(state, node, shims);
+}
+
 void ApplyReports(Turn& turn, const NodeId& node, const std::vector<ShimReport>& reports) {
   for (const ShimReport& report : reports) {
     OnRankChanged(turn, {node, report.generation, report.rank, report.phase, report.pid, report.exit});
   }
 }
 
+// Starts what the host has missed, unless its trainer is no longer the one that the others of the gang have.
+void CatchUp(Turn& turn, Job& job, const NodeId& node) {
+  const std::string& digest = turn.state.nodes.at(node).trainer_digest;
+  if (job.attempt->trainer_digest.empty() || digest == job.attempt->trainer_digest) {
+    RepeatStart(turn, job, node);
+    return;
+  }
+  FailGang(turn, job, FailureClass::kInfrastructure,
+           absl::StrCat("host ", node.value(), " came back with another llm-trainer (digest ", digest.substr(0, 12),
+                        ") than the gang was placed with (", job.attempt->trainer_digest.substr(0, 12), ")"));
+}
+
 void SettleGang(Turn& turn, Job& job, const NodeId& node, const std::vector<ShimReport>& reports) {
   const GenerationId generation = CurrentGeneration(job);
   if (!job.attempt->ranks_requested) {
-    RepeatStart(turn, job, node);
+    CatchUp(turn, job, node);
     return;
   }
   std::set<int> reported;
@@ -77,7 +93,7 @@ void SettleGang(Turn& turn, Job& job, const NodeId& node, const std::vector<Shim
   }
   if (reports.empty() && never_seen && job.phase == JobPhase::kStarting) {
     // The start was lost with the old link.
-    RepeatStart(turn, job, node);
+    CatchUp(turn, job, node);
     return;
   }
   if (reports.empty()) {
@@ -139,8 +155,12 @@ void OnWorkerConnected(Turn& turn, const WorkerConnected& event) {
     if (!attempt.ranks_requested) {
       for (const RankState& rank : attempt.ranks) concerned = concerned || rank.node == id;
     }
+    turn.WorkOn(job_id);
     if (concerned) SettleGang(turn, job, id, shims[CurrentGeneration(job)]);
   }
+  // A gang that the host was believed to run may have been found gone, and another generation's process in its place:
+  // one that a store from a backup does not know.
+  ClaimForShims(turn.state, id, shims);
   turn.RequestPlan();
 }
 
@@ -164,6 +184,7 @@ void LoseHost(Turn& turn, const NodeId& id, const std::string& reason) {
       ranks_left = ranks_left || (rank.node == id && rank.phase != RankPhase::kExited);
     }
     bool concerned = ranks_left && (!attempt.ranks_requested || MayHaveProcesses(attempt, id));
+    turn.WorkOn(job_id);
     if (concerned) {
       FailGang(turn, job, FailureClass::kInfrastructure, absl::StrCat("host ", id.value(), " is lost: ", reason));
     }

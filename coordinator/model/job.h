@@ -122,6 +122,9 @@ struct Attempt {
   std::string stop_reason;  // why, where it was not the job's user who asked
   absl::Time start_time = absl::InfinitePast();
   int64_t start_checkpoint_step = 0;  // what it began from; 0 is a fresh start
+  std::string trainer_digest;         // of all its hosts; a host whose trainer is another by now gets no rank of it
+  // A checkpoint that is newer than all that are recorded may lie on disk: the store was restored from a backup.
+  bool search_checkpoints = false;
   bool operator==(const Attempt&) const = default;
 };
 
@@ -175,6 +178,10 @@ struct Job {
 
   int64_t last_attempt = 0;     // counters: persisted before anything carrying them is sent
   int64_t last_generation = 0;
+  // Generations up to this one may have been handed out, though the store that knew of them is lost: a restored
+  // store's. The next generation is beyond it.
+  int64_t generation_floor = 0;
+  bool quarantined = false;  // suspended because it crashed the coordinator, until a user resumes it
   int user_restarts = 0;
   int out_of_memory_restarts = 0;
   // Since the checkpoint last advanced; gives the back-off and the no-progress cap.

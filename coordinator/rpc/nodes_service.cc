@@ -71,6 +71,8 @@ v1::Node ToProto(const Node& node, const DeviceOwners& owners, absl::Time last_s
   out.set_boot_id(node.boot_id);
   out.set_incarnation(node.incarnation);
   out.set_build_id(node.build_id);
+  out.set_trainer_digest(node.trainer_digest);
+  for (const std::string& name : node.capabilities) out.add_capabilities(name);
   for (const DeviceInfo& device : node.devices) {
     v1::Device* to = out.add_devices();
     to->set_index(device.index);

@@ -5,9 +5,11 @@
 
 #include "absl/strings/str_cat.h"
 
+#include "common/base/failpoint.h"
 #include "common/base/overloaded.h"
 #include "common/base/status.h"
 #include "common/observe/log.h"
+#include "coordinator/core/entity.h"
 #include "coordinator/core/snapshot_for_placement.h"
 #include "coordinator/core/step.h"
 
@@ -81,6 +83,13 @@ void CoreLoop::TakeItem(Inbox::Item& item, Instant now) {
     pipeline_.Add({.revision = state_.counters.revision, .acknowledge = std::move(acknowledgement->give)});
     return;
   }
+  if (auto* pardon = std::get_if<Pardon>(&item)) {
+    parts_.quarantine.Release(pardon->entity);
+    pipeline_.Add({.changes = {store::EraseCrash{std::move(pardon->entity)}},
+                   .revision = state_.counters.revision,
+                   .acknowledge = std::move(pardon->done)});
+    return;
+  }
   const auto& event = std::get<core::Event>(item);
   if (const auto* plan = std::get_if<core::PlanReady>(&event)) {
     TakePlan(*plan, now);
@@ -97,8 +106,18 @@ absl::Duration CoreLoop::NextWake(Instant now) const {
   return std::max(wake, absl::ZeroDuration());
 }
 
+std::vector<core::Command> CoreLoop::StepWatched(const core::Event& event, Instant now) {
+  if (options_.focus == nullptr) return core::Step(state_, event, now);
+  core::Entity entity = core::EntityOf(state_, event);
+  if (!entity.kind.empty()) options_.focus->Set(Focus::Stage::kStep, entity.kind, entity.id);
+  HitFailpoint(absl::StrCat("coordinator.step.", entity.id));
+  std::vector<core::Command> commands = core::Step(state_, event, now, options_.focus);
+  options_.focus->Clear();
+  return commands;
+}
+
 void CoreLoop::Deliver(const core::Event& event, Instant now) {
-  std::vector<core::Command> commands = core::Step(state_, event, now);
+  std::vector<core::Command> commands = StepWatched(event, now);
   for (const core::Command& command : commands) {
     // Not when it is durable: the lease that it takes the place of might run out before.
     const auto* admit = std::get_if<core::AdmitWorker>(&command);
@@ -107,6 +126,14 @@ void CoreLoop::Deliver(const core::Event& event, Instant now) {
   StepOutput output = SortCommands(state_, std::move(commands));
   for (const core::Command& command : output.inward) CarryOutInward(command, now);
   output.inward.clear();
+  if (const auto* resumed = std::get_if<core::JobResumed>(&event)) {
+    std::string entity = absl::StrCat(core::kJobEntity, " ", resumed->job.value());
+    // Whoever resumes a job that was kept apart gives it all its chances again.
+    if (parts_.quarantine.Contains(entity)) {
+      parts_.quarantine.Release(entity);
+      output.changes.push_back(store::EraseCrash{std::move(entity)});
+    }
+  }
   pipeline_.Add(std::move(output));
 }
 

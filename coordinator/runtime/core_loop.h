@@ -36,6 +36,7 @@
 #include "coordinator/runtime/metrics.h"
 #include "coordinator/runtime/planning_thread.h"
 #include "coordinator/runtime/progress_board.h"
+#include "coordinator/runtime/quarantine.h"
 #include "coordinator/runtime/rendezvous_store.h"
 #include "coordinator/runtime/reply_book.h"
 #include "coordinator/runtime/snapshot_hub.h"
@@ -48,6 +49,8 @@ class CoreLoop {
   struct Options {
     absl::Duration lease;
     absl::Duration start_grace;
+    // Hears what is being stepped; may be null.
+    Focus* focus = nullptr;
     // The store can no longer be trusted, or belongs to another coordinator: the process must end.
     std::function<void(const absl::Status&)> on_fatal;
   };
@@ -61,6 +64,7 @@ class CoreLoop {
     LogBroker& logs;
     ReplyBook& replies;
     WriteGate& gate;
+    Quarantine& quarantine;
     Metrics& metrics;
   };
 
@@ -73,6 +77,7 @@ class CoreLoop {
  private:
   void TakeItem(Inbox::Item& item, Instant now);
   void Deliver(const core::Event& event, Instant now);
+  std::vector<core::Command> StepWatched(const core::Event& event, Instant now);
   void CarryOut(const core::Command& command);
   void CarryOutInward(const core::Command& command, Instant now);
   void ExtendLeasesAfterStall(Instant now);

@@ -31,6 +31,12 @@ void Inbox::PostAcknowledgement(std::function<void()> give) {
   events_[static_cast<size_t>(Priority::kHost)].push_back(Acknowledgement{std::move(give)});
 }
 
+void Inbox::PostPardon(Pardon pardon) {
+  MutexLock lock(mutex_);
+  events_[static_cast<size_t>(Priority::kUser)].push_back(std::move(pardon));
+  not_empty_.NotifyOne();
+}
+
 void Inbox::PostCommit(absl::Status outcome) {
   MutexLock lock(mutex_);
   commit_ = std::move(outcome);

@@ -1,13 +1,17 @@
 #include "coordinator/runtime/runtime.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 
 #include "common/base/instant.h"
 #include "common/base/status.h"
 #include "common/observe/log.h"
+#include "coordinator/core/entity.h"
+#include "coordinator/core/step.h"
 #include "coordinator/runtime/core_loop.h"
 #include "coordinator/runtime/step_output.h"
 
@@ -21,19 +25,30 @@ constexpr absl::Duration kLogPatience = absl::Seconds(10);
 
 absl::StatusOr<std::unique_ptr<Runtime>> Runtime::Start(Options options, store::Store& store) {
   LLM_ASSIGN_OR_RETURN(int64_t term, store.AcquireTerm());
+  Quarantine::Records kept_apart;
+  LLM_ASSIGN_OR_RETURN(kept_apart.crashes, CountCrash(options.crash_marker, store, term, Now()));
   LLM_ASSIGN_OR_RETURN(store::Records records, store.Load());
+  kept_apart.damaged = std::move(records.damaged);
+  std::vector<store::DamagedRecord> damaged_before = std::move(records.damaged_before);
   core::State state = StateFromRecords(std::move(records));
+  std::vector<store::Change> changes = ApplyQuarantine(kept_apart.crashes, kept_apart.damaged, state, Now());
+  if (!changes.empty()) {
+    LLM_RETURN_IF_ERROR(store.Commit(term, changes));
+    core::RestoreVolatile(state);
+  }
+  kept_apart.damaged.insert(kept_apart.damaged.end(), damaged_before.begin(), damaged_before.end());
   Log(LogLevel::kInfo, "store-loaded",
       {{"term", term}, {"jobs", state.jobs.size()}, {"nodes", state.nodes.size()},
        {"revision", state.counters.revision}});
-  auto runtime = std::unique_ptr<Runtime>(new Runtime(std::move(options), store, term, state));
+  auto runtime = std::unique_ptr<Runtime>(new Runtime(std::move(options), store, term, state, kept_apart));
   runtime->core_thread_ = std::thread([r = runtime.get(), state = std::move(state)]() mutable {
     r->RunCore(std::move(state));
   });
   return runtime;
 }
 
-Runtime::Runtime(Options options, store::Store& store, int64_t term, const core::State& state)
+Runtime::Runtime(Options options, store::Store& store, int64_t term, const core::State& state,
+                 const Quarantine::Records& kept_apart)
     : options_(std::move(options)),
       store_(store),
       term_(term),
@@ -41,16 +56,20 @@ Runtime::Runtime(Options options, store::Store& store, int64_t term, const core:
       hub_(state, options_.watch_changes_max),
       rendezvous_(options_.rendezvous),
       logs_(links_, kLogPatience),
-      metrics_({.version = options_.version, .term = term}) {}
+      quarantine_(kept_apart),
+      metrics_({.version = options_.build_id, .term = term}) {}
 
 Runtime::~Runtime() { Stop(); }
 
 void Runtime::RunCore(core::State state) {
+  std::optional<Focus> focus;
+  if (options_.crash_marker != nullptr) focus.emplace(options_.crash_marker->focus());
   CoreLoop loop({.lease = options_.lease,
                  .start_grace = std::max(options_.start_grace, options_.lease),
+                 .focus = focus.has_value() ? &*focus : nullptr,
                  .on_fatal = options_.on_fatal},
-                {inbox_, hub_, links_, rendezvous_, progress_, logs_, replies_, gate_, metrics_}, std::move(state),
-                store_, term_);
+                {inbox_, hub_, links_, rendezvous_, progress_, logs_, replies_, gate_, quarantine_, metrics_},
+                std::move(state), store_, term_);
   loop.Run();
 }
 
@@ -66,6 +85,9 @@ void Runtime::Stop() {
 
 void Runtime::Ask(UserRequest request, ReplyBook::Done done) {
   absl::Status open = gate_.Check();
+  if (const auto* submitted = std::get_if<core::JobSubmitted>(&request); submitted != nullptr && open.ok()) {
+    open = quarantine_.Check(core::kSubmissionEntity, core::SubmissionId(*submitted));
+  }
   if (!open.ok()) return done({.status = std::move(open)});
   core::RequestId id = replies_.Enter(std::move(done));
   core::Event event = std::visit(
@@ -84,7 +106,24 @@ absl::StatusOr<std::vector<JobEventRecord>> Runtime::ReadEvents(const JobId& job
   return store_.ReadEvents(job, after, limit);
 }
 
+void Runtime::ReleaseQuarantine(const std::string& entity, std::function<void(absl::Status)> done) {
+  absl::string_view id = entity;
+  bool is_job = absl::ConsumePrefix(&id, absl::StrCat(core::kJobEntity, " "));
+  if (!quarantine_.Contains(entity)) {
+    return done(absl::NotFoundError(absl::StrCat("'", entity, "' is not in quarantine; `llmctl admin quarantine` shows "
+                                                 "what is, by kind and id")));
+  }
+  if (is_job) {
+    // Its resumption pardons it.
+    return Ask(core::JobResumed{.job = JobId(std::string(id))}, [done](const Reply& reply) { done(reply.status); });
+  }
+  inbox_.PostPardon({.entity = entity, .done = [done] { done(absl::OkStatus()); }});
+}
+
 void Runtime::Connect(core::WorkerConnected hello, std::shared_ptr<HostLink> connection) {
+  if (absl::Status known = quarantine_.Check(core::kNodeEntity, hello.node.id.value()); !known.ok()) {
+    return connection->Refuse(std::string(known.message()));
+  }
   links_.Add(hello.link, std::move(connection));
   {
     MutexLock lock(mutex_);

@@ -23,11 +23,13 @@
 #include "common/base/ids.h"
 #include "common/base/mutex.h"
 #include "coordinator/core/event.h"
+#include "coordinator/runtime/crash_marker.h"
 #include "coordinator/runtime/host_links.h"
 #include "coordinator/runtime/inbox.h"
 #include "coordinator/runtime/log_broker.h"
 #include "coordinator/runtime/metrics.h"
 #include "coordinator/runtime/progress_board.h"
+#include "coordinator/runtime/quarantine.h"
 #include "coordinator/runtime/rendezvous_store.h"
 #include "coordinator/runtime/reply_book.h"
 #include "coordinator/runtime/snapshot_hub.h"
@@ -51,7 +53,10 @@ class Runtime {
     size_t user_requests_max = 10000;
     size_t watch_changes_max = 4096;
     RendezvousStore::Limits rendezvous;
-    std::string version;
+    std::string build_id;
+    // Where the process says what it is working on (crash_marker.h), and finds what an earlier one said; may be null.
+    // It outlives the runtime.
+    CrashMarker* crash_marker = nullptr;
     std::function<void(const absl::Status&)> on_fatal;
   };
 
@@ -94,11 +99,18 @@ class Runtime {
 
   // ---- operators ----
   std::string RenderMetrics() const;
+  std::vector<Quarantine::Entry> ListQuarantine() const { return quarantine_.List(); }
+  // Forgets the crashes of an entity that is kept apart, and resumes a job. NotFound: there is none such.
+  // FailedPrecondition: there is nothing left to give another chance. `done` as with Ask().
+  void ReleaseQuarantine(const std::string& entity, std::function<void(absl::Status)> done);
+  // A copy of the store in a new file. Blocks while it is made.
+  absl::Status Backup(const std::string& path) { return store_.Backup(path); }
   // Why changes are refused now, or OK.
   absl::Status Health() const { return gate_.Check(); }
 
  private:
-  Runtime(Options options, store::Store& store, int64_t term, const core::State& state);
+  Runtime(Options options, store::Store& store, int64_t term, const core::State& state,
+          const Quarantine::Records& kept_apart);
   void RunCore(core::State state);
 
   const Options options_;
@@ -113,6 +125,7 @@ class Runtime {
   LogBroker logs_;
   ReplyBook replies_;
   WriteGate gate_;
+  Quarantine quarantine_;
   Metrics metrics_;
   std::atomic<int64_t> next_link_{1};
 

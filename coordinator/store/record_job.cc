@@ -103,7 +103,9 @@ json EncodeAttempt(const Attempt& attempt) {
               {"stop", StopRequestName(attempt.stop)},
               {"stop_reason", attempt.stop_reason},
               {"start_time", EncodeTime(attempt.start_time)},
-              {"start_checkpoint_step", attempt.start_checkpoint_step}};
+              {"start_checkpoint_step", attempt.start_checkpoint_step},
+              {"trainer_digest", attempt.trainer_digest},
+              {"search_checkpoints", attempt.search_checkpoints}};
   if (attempt.failure) {
     out["failure"] = {{"class", FailureClassName(attempt.failure->failure_class)}, {"text", attempt.failure->text}};
   }
@@ -147,6 +149,8 @@ absl::Status DecodeAttempt(const json& object, const std::string& what, Attempt&
   fields.Read("stop_reason", attempt.stop_reason);
   fields.ReadTime("start_time", attempt.start_time);
   fields.Read("start_checkpoint_step", attempt.start_checkpoint_step);
+  fields.Read("trainer_digest", attempt.trainer_digest);
+  fields.Read("search_checkpoints", attempt.search_checkpoints);
   if (const json* failure = fields.Find("failure")) {
     fields.Merge(DecodeFailure(*failure, what, attempt.failure.emplace()));
   }
@@ -199,6 +203,8 @@ void DecodeProgressOfJob(FieldReader& fields, Job& job) {
   fields.Read("suspend_requested", job.suspend_requested);
   fields.Read("last_attempt", job.last_attempt);
   fields.Read("last_generation", job.last_generation);
+  fields.Read("generation_floor", job.generation_floor);
+  fields.Read("quarantined", job.quarantined);
   fields.Read("user_restarts", job.user_restarts);
   fields.Read("out_of_memory_restarts", job.out_of_memory_restarts);
   fields.Read("infrastructure_failures", job.infrastructure_failures);
@@ -234,6 +240,8 @@ std::string EncodeJob(const Job& job) {
               {"suspend_requested", job.suspend_requested},
               {"last_attempt", job.last_attempt},
               {"last_generation", job.last_generation},
+              {"generation_floor", job.generation_floor},
+              {"quarantined", job.quarantined},
               {"user_restarts", job.user_restarts},
               {"out_of_memory_restarts", job.out_of_memory_restarts},
               {"infrastructure_failures", job.infrastructure_failures},

@@ -53,6 +53,7 @@ std::string EncodeNode(const Node& node) {
                    {"incarnation", node.incarnation},
                    {"build_id", node.build_id},
                    {"trainer_digest", node.trainer_digest},
+                   {"capabilities", node.capabilities},
                    {"fabric_address", node.fabric_address},
                    {"devices", std::move(devices)},
                    {"state", NodeStateName(node.state)},
@@ -72,6 +73,13 @@ absl::StatusOr<Node> DecodeNode(const NodeId& id, absl::string_view blob) {
   reader.Read("trainer_digest", node.trainer_digest);
   reader.Read("fabric_address", node.fabric_address);
   reader.ReadEnum("state", NodeState::kLost, NodeStateName, node.state);
+  reader.ForEach("capabilities", [&](const nlohmann::json& item) {
+    if (!item.is_string()) {
+      return absl::DataLossError(absl::StrCat("stored record of ", what, ": a capability is no text"));
+    }
+    node.capabilities.insert(item.get<std::string>());
+    return absl::OkStatus();
+  });
   reader.ForEach("devices", [&](const nlohmann::json& item) {
     FieldReader fields(item, what);
     DeviceInfo device;

@@ -85,19 +85,69 @@ TEST(SqliteStore, KilledWriterLeavesWholeBatchesOnly) {
   EXPECT_EQ(records.jobs.size(), 2u * records.counters.revision);
 }
 
-TEST(SqliteStore, DamagedRecordIsReportedWithTheRecordAndField) {
+TEST(SqliteStore, DamagedRecordIsKeptApartAndTheOthersAreRead) {
+  SqliteBackend backend;
+  {
+    std::unique_ptr<Store> store = *backend.Open();
+    Node node;
+    node.id = NodeId("host-a");
+    ASSERT_TRUE(store->Commit(*store->AcquireTerm(), {Put(MakeJob("j-7")), Put(MakeJob("j-8")),
+                                                      PutNode{std::make_shared<const Node>(node)},
+                                                      AppendEvent{JobId("j-7"), {4, absl::FromUnixNanos(1)}}})
+                    .ok());
+  }
+  backend.Execute("UPDATE job SET record = '{\"version\":1,\"phase\":\"sleeping\"}' WHERE id = 'j-7'");
+  backend.Execute("UPDATE node SET record = 'nonsense'");
+
+  absl::StatusOr<Records> records = (*backend.Open())->Load();
+
+  ASSERT_TRUE(records.ok()) << records.status();
+  ASSERT_EQ(records->jobs.size(), 2u);
+  const Job& stand_in = records->jobs[0];
+  EXPECT_EQ(stand_in.phase, JobPhase::kFailed);
+  EXPECT_EQ(stand_in.name, "train");
+  EXPECT_EQ(stand_in.idempotency_key, "key-j-7");
+  EXPECT_EQ(stand_in.last_event, 4);
+  EXPECT_THAT(stand_in.reason, ::testing::AllOf(::testing::HasSubstr("quarantined"), ::testing::HasSubstr("'phase'")));
+  EXPECT_TRUE(records->jobs[1] == MakeJob("j-8"));
+  ASSERT_EQ(records->nodes.size(), 1u);
+  EXPECT_EQ(records->nodes[0].incarnation, 0);
+  ASSERT_EQ(records->damaged.size(), 2u);
+  EXPECT_EQ(records->damaged[0].entity, "job j-7");
+  EXPECT_THAT(records->damaged[0].record, ::testing::HasSubstr("sleeping"));
+  EXPECT_EQ(records->damaged[1].entity, "node host-a");
+}
+
+TEST(SqliteStore, RecordOfANewerProgramIsNotTakenForDamage) {
   SqliteBackend backend;
   {
     std::unique_ptr<Store> store = *backend.Open();
     ASSERT_TRUE(store->Commit(*store->AcquireTerm(), {Put(MakeJob("j-7"))}).ok());
   }
-  backend.Execute("UPDATE job SET record = '{\"version\":1,\"phase\":\"sleeping\"}'");
+  backend.Execute("UPDATE job SET record = '{\"version\":7}'");
 
-  absl::StatusOr<Records> records = (*backend.Open())->Load();
+  absl::Status status = (*backend.Open())->Load().status();
 
-  ASSERT_EQ(records.status().code(), absl::StatusCode::kDataLoss) << records.status();
-  EXPECT_THAT(std::string(records.status().message()),
-              ::testing::AllOf(::testing::HasSubstr("job j-7"), ::testing::HasSubstr("'phase'")));
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << status;
+  EXPECT_THAT(std::string(status.message()), ::testing::HasSubstr("newer llm-coordinator"));
+}
+
+TEST(SqliteStore, RecordThatCrashedTheReaderTwiceIsNotReadAgain) {
+  SqliteBackend backend;
+  {
+    std::unique_ptr<Store> store = *backend.Open();
+    ASSERT_TRUE(store->Commit(*store->AcquireTerm(),
+                              {Put(MakeJob("j-7")), Put(MakeJob("j-8")),
+                               PutCrash{{"job j-7", kCrashesMax, Focus::Stage::kLoad, absl::FromUnixNanos(1)}},
+                               PutCrash{{"job j-8", kCrashesMax, Focus::Stage::kStep, absl::FromUnixNanos(1)}}})
+                    .ok());
+  }
+
+  Records records = *(*backend.Open())->Load();
+
+  EXPECT_EQ(records.jobs[0].phase, JobPhase::kFailed);
+  EXPECT_THAT(records.jobs[0].reason, ::testing::HasSubstr("reading it has crashed"));
+  EXPECT_TRUE(records.jobs[1] == MakeJob("j-8"));
 }
 
 }  // namespace

@@ -49,6 +49,7 @@ void LogRankChange(const Event& event) {
 Agent::Agent(Options options, StateDir state_dir, AgentMetrics& metrics)
     : coordinator_(std::move(options.coordinator)),
       identity_(std::move(options.identity)),
+      trainer_(std::move(options.trainer)),
       fabric_follows_route_(identity_.fabric_address.empty()),
       roots_(options.shims.roots),
       signals_(std::move(options.signals)),
@@ -66,7 +67,7 @@ Agent::~Agent() = default;
 
 absl::Status Agent::Run() {
   LLM_RETURN_IF_ERROR(state_dir_.Load(state_));
-  shims_.FindAll(MonotonicNow());
+  LLM_RETURN_IF_ERROR(shims_.FindAll(MonotonicNow()));
   events_.push_back(AgentStarted{});
   while (true) {
     StepAll();
@@ -119,9 +120,11 @@ void Agent::Execute(const Command& command) {
                  // Kept in memory and sent all the same; only a crash now would lose it.
                  [&](const PersistOutbox&) { report("outbox", state_dir_.PersistOutbox(state_)); },
                  [&](const SpawnShim& c) {
-                   if (!fences_lost_) return shims_.Spawn(c);
+                   absl::Status fit = CheckTrainer(c.start.trainer_digest);
+                   if (fences_lost_) fit = absl::UnavailableError("this host cannot write to its state directory");
+                   if (fit.ok()) return shims_.Spawn(c);
                    ExitRecord exit = {.fatal_class = "infrastructure",
-                                      .fatal_message = "this host cannot write to its state directory",
+                                      .fatal_message = std::string(fit.message()),
                                       .start_failed = true};
                    events_.push_back(RankExited{c.generation, c.rank, std::move(exit)});
                  },
@@ -207,10 +210,22 @@ void Agent::HandleLinkMessage(const v1::CoordinatorMessage& message, absl::Durat
   }
   if (message.has_read_log()) return AnswerLogRequest(message.read_log());
   if (message.has_welcome()) {
+    if (absl::Status spoken = CheckProtocol(message.welcome()); !spoken.ok()) {
+      Log(LogLevel::kError, "coordinator-refused", {{"reason", spoken.message()}});
+      link_->Cancel();
+      return;
+    }
     backoff_ = kBackoffMin;
     silence_max_ = absl::Milliseconds(message.welcome().lease_ms());
     Log(LogLevel::kInfo, "coordinator-welcomed",
-        {{"term", message.welcome().term()}, {"fabric_address", identity_.fabric_address}});
+        {{"term", message.welcome().term()},
+         {"build", message.welcome().build_id()},
+         {"protocol", message.welcome().protocol_version()},
+         {"fabric_address", identity_.fabric_address}});
+  }
+  if (message.message_case() == v1::CoordinatorMessage::MESSAGE_NOT_SET) {
+    // From a newer coordinator, which may say more than we know.
+    Log(LogLevel::kInfo, "coordinator-said-something-unknown");
   }
   if (std::optional<Event> event = ToEvent(message)) events_.push_back(*std::move(event));
 }
@@ -245,7 +260,23 @@ void Agent::AnswerLogRequest(const v1::ReadLog& request) {
   });
 }
 
+absl::Status Agent::CheckTrainer(const std::string& digest) {
+  LLM_RETURN_IF_ERROR(trainer_.Look());
+  if (trainer_.digest() != identity_.trainer_digest) {
+    Log(LogLevel::kInfo, "trainer-replaced", {{"from", identity_.trainer_digest}, {"to", trainer_.digest()}});
+    identity_.trainer_digest = trainer_.digest();
+    if (link_ != nullptr) link_->Cancel();
+  }
+  if (digest.empty() || digest == trainer_.digest()) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat(trainer_.path(), " on this host has digest ", trainer_.digest().substr(0, 12),
+                   ", the gang was placed with ", digest.substr(0, 12), ": it was replaced meanwhile"));
+}
+
 void Agent::StartProbe(const ProbeOrdered& probe) {
+  // Before a gang is started at all is the best moment to learn of a new trainer: a failure to look shows at the start.
+  CheckTrainer("").IgnoreError();
+
   work_.Add([inbox = inbox_, probe, roots = roots_] { inbox->Put(Event(ProbeFinished{ProbeFiles(probe, roots)})); });
 }
 

@@ -21,6 +21,7 @@
 #include "worker/agent/core/state.h"
 #include "worker/agent/host/shim_set.h"
 #include "worker/agent/host/state_dir.h"
+#include "worker/agent/host/trainer_program.h"
 #include "worker/agent/host/work_queue.h"
 #include "worker/agent/rpc/coordinator_link.h"
 #include "worker/agent/rpc/link_mapping.h"
@@ -38,6 +39,7 @@ class Agent {
   struct Options {
     std::string coordinator;  // host:port or @FILE
     HostIdentity identity;    // without fabric_address if that follows the route
+    TrainerProgram trainer;
     ShimSet::Options shims;
     UniqueFd signals;  // a signalfd: any signal on it ends Run()
   };
@@ -64,9 +66,12 @@ class Agent {
   void CancelSilentLink(absl::Duration now);
   void AnswerLogRequest(const v1::ReadLog& request);
   void StartProbe(const ProbeOrdered& probe);
+  // Looks at llm-trainer; one that was replaced is told to the coordinator with a new Hello. OK if it has this digest.
+  absl::Status CheckTrainer(const std::string& digest);
 
   const std::string coordinator_;
   HostIdentity identity_;
+  TrainerProgram trainer_;
   const bool fabric_follows_route_;
   const AllowedRoots roots_;
   const UniqueFd signals_;

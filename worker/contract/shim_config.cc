@@ -23,11 +23,13 @@ std::string EncodeShimConfig(const ShimConfig& config) {
   return DumpJson(FieldWriter::Write(config), /*indent=*/2) + "\n";
 }
 
-absl::StatusOr<ShimConfig> DecodeShimConfig(absl::string_view json) {
+absl::StatusOr<ShimConfig> DecodeShimConfig(absl::string_view json, UnknownSettings unknown) {
   std::optional<Json> parsed = ParseJson(json);
   if (!parsed.has_value()) return absl::InvalidArgumentError("shim configuration is not JSON");
   ShimConfig config;
-  absl::Status read = FieldReader::Read(*parsed, "", FieldReader::UnknownFields::kRefuse, config);
+  FieldReader::UnknownFields fields = unknown == UnknownSettings::kRefuse ? FieldReader::UnknownFields::kRefuse
+                                                                          : FieldReader::UnknownFields::kIgnore;
+  absl::Status read = FieldReader::Read(*parsed, "", fields, config);
   if (!read.ok()) return Annotate(read, "shim configuration");
   if (config.argv.empty()) {
     return absl::InvalidArgumentError("shim configuration: argv: expected a program, found none");

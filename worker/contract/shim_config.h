@@ -44,6 +44,9 @@ struct ShimConfig {
 };
 
 std::string EncodeShimConfig(const ShimConfig& config);
-absl::StatusOr<ShimConfig> DecodeShimConfig(absl::string_view json);
+// A shim refuses settings that it does not know. An agent that only wants to know what an earlier one started does not.
+enum class UnknownSettings { kRefuse, kIgnore };
+absl::StatusOr<ShimConfig> DecodeShimConfig(absl::string_view json,
+                                            UnknownSettings unknown = UnknownSettings::kRefuse);
 
 }  // namespace llmctl::contract

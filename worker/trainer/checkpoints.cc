@@ -9,6 +9,7 @@
 #include "absl/strings/str_format.h"
 
 #include "common/base/failpoint.h"
+#include "common/base/file.h"
 #include "common/base/instant.h"
 #include "common/base/status.h"
 #include "worker/engine/checkpoint/checkpoint.h"
@@ -108,15 +109,19 @@ absl::Status CheckpointKeeper::Save(TrainingState& state) {
   last_saved_step_ = state.step;
   log_.line(absl::StrFormat("saved step %d in %s (%.1f MB, %.2f s)", state.step, saved->path,
                        static_cast<double>(saved->bytes) / 1e6, absl::ToDoubleSeconds(Now().monotonic - begun)));
+  Offer(saved->path, saved->manifest_digest, state);
+  return absl::OkStatus();
+}
+
+void CheckpointKeeper::Offer(const std::string& path, const std::string& manifest_digest, const TrainingState& state) {
   contract::CheckpointCommit commit = {.request_id = ++last_request_,
                                        .step = state.step,
-                                       .path = saved->path,
-                                       .manifest_digest = saved->manifest_digest,
+                                       .path = path,
+                                       .manifest_digest = manifest_digest,
                                        .next_sample = state.ledger.next_sample()};
   pending_[commit.request_id] = commit.path;
   HitFailpoint("checkpoint.before_commit");
   control_.Commit(commit);
-  return absl::OkStatus();
 }
 
 void CheckpointKeeper::HandleReply(const contract::CheckpointCommitReply& reply) {
@@ -199,6 +204,44 @@ absl::Status CheckpointKeeper::LoadState(const contract::ResumePoint& point, Tra
   last_saved_step_ = manifest.step;
   NoteDifferentNumerics(manifest);
   return absl::OkStatus();
+}
+
+std::vector<contract::ResumePoint> CheckpointKeeper::FindUnrecorded() const {
+  std::vector<contract::ResumePoint> found;
+  absl::StatusOr<std::vector<checkpoint::ListedCheckpoint>> listed =
+      checkpoint::ListCheckpoints(config_.checkpoint.directory);
+  if (!listed.ok()) {
+    log_.alarm(absl::StrCat("cannot look for checkpoints: ", listed.status().message()));
+    return found;
+  }
+  int64_t newest = config_.resume_from.empty() ? 0 : config_.resume_from.front().step;
+  for (auto it = listed->rbegin(); it != listed->rend() && it->name.step > newest; ++it) {
+    if (!it->has_manifest) continue;
+    absl::StatusOr<std::string> manifest = ReadFile(absl::StrCat(it->path, "/", checkpoint::kManifestName));
+    if (!manifest.ok()) continue;
+    found.push_back({.step = it->name.step,
+                     .path = it->path,
+                     .manifest_digest = checkpoint::ManifestDigest(*manifest)});
+  }
+  return found;
+}
+
+absl::Status CheckpointKeeper::ResumeUnrecorded(TrainingState& state) {
+  const std::vector<contract::ResumePoint> found = FindUnrecorded();
+  for (const contract::ResumePoint& point : found) {
+    absl::Status loaded = LoadState(point, state);
+    if (!loaded.ok()) {
+      log_.alarm(absl::StrCat("CHECKPOINT PASSED OVER: step ", point.step, " in ", point.path, ": ", loaded.message()));
+      continue;
+    }
+    log_.line(absl::StrCat("resumed from step ", point.step, " in ", point.path,
+                           ", which the coordinator's restored store does not know"));
+    Offer(point.path, point.manifest_digest, state);
+    return absl::OkStatus();
+  }
+  std::string where = absl::StrCat(" in ", config_.checkpoint.directory, " that the coordinator does not know");
+  if (found.empty()) return absl::NotFoundError(absl::StrCat("there is no checkpoint", where));
+  return absl::DataLossError(absl::StrCat("none of the ", found.size(), " checkpoints", where, " is usable"));
 }
 
 absl::Status CheckpointKeeper::Resume(TrainingState& state) {

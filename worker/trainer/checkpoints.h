@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -54,10 +55,16 @@ class CheckpointKeeper {
   // Loads the newest whole checkpoint of config.resume_from into `state`. NotFound if none is whole; each one that
   // was passed over has been logged.
   absl::Status Resume(TrainingState& state);
+  // The same with a checkpoint on disk that is newer than all of them, which it offers for commit: for a coordinator
+  // that has forgotten some. NotFound: there is none. DataLoss: none of those there is whole; `state` may be spoilt.
+  absl::Status ResumeUnrecorded(TrainingState& state);
   // Only the weights.
   absl::Status LoadWeights(const std::string& path, TrainingState& state);
 
  private:
+  void Offer(const std::string& path, const std::string& manifest_digest, const TrainingState& state);
+  // Newest first.
+  std::vector<contract::ResumePoint> FindUnrecorded() const;
   checkpoint::Manifest MakeManifest(const TrainingState& state) const;
   absl::Status LoadState(const contract::ResumePoint& point, TrainingState& state);
   void RemoveLeftovers() const;

@@ -19,6 +19,12 @@ const std::vector<Migration>& Migrations() {
           "CREATE TABLE counter (name TEXT PRIMARY KEY, value BIGINT NOT NULL) WITHOUT ROWID",
           "INSERT INTO counter (name, value) VALUES ('term', 0), ('next_job', 1), ('revision', 0)",
       },
+      // 2: what crashed the coordinator, and what cannot be read.
+      {
+          "CREATE TABLE crash (entity TEXT PRIMARY KEY, count BIGINT NOT NULL, stage TEXT NOT NULL, "
+          "time_ns BIGINT NOT NULL) WITHOUT ROWID",
+          "CREATE TABLE damaged (entity TEXT PRIMARY KEY, record TEXT NOT NULL, reason TEXT NOT NULL) WITHOUT ROWID",
+      },
   };
   return migrations;
 }

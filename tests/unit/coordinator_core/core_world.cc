@@ -5,6 +5,7 @@
 
 #include "common/base/overloaded.h"
 #include "coordinator/core/gang.h"
+#include "coordinator/core/quarantine.h"
 #include "coordinator/core/snapshot_for_placement.h"
 #include "coordinator/placement/placement.h"
 
@@ -53,6 +54,27 @@ void CoreWorld::Restart() {
   RestoreVolatile(loaded);
   state = std::move(loaded);
   Do(CoordinatorStarted{});
+}
+
+void CoreWorld::Hold(const JobId& id, const std::string& why) {
+  history_[id].push_back(HoldJob(store_.jobs.at(id), why, now));
+  Restart();
+}
+
+void CoreWorld::Bury(const JobId& id, const std::string& why) {
+  history_[id].push_back(BuryJob(store_.jobs.at(id), why, now));
+  Restart();
+}
+
+void CoreWorld::RaiseFloor(const JobId& id, int64_t floor) {
+  state.jobs.at(id).generation_floor = floor;
+  store_.jobs.at(id).generation_floor = floor;
+}
+
+void CoreWorld::Capable(const std::string& name, std::set<std::string> capabilities) {
+  Node node = state.nodes.at(NodeId(name));
+  node.capabilities = std::move(capabilities);
+  Do(WorkerConnected{node, next_link_++, {}});
 }
 
 Node CoreWorld::MakeNode(const std::string& name, int devices) {

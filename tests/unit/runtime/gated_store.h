@@ -15,6 +15,8 @@ class GatedStore final : public Store {
  public:
   absl::StatusOr<int64_t> AcquireTerm() override { return 1; }
   absl::StatusOr<Records> Load() override { return Records{}; }
+  absl::StatusOr<std::vector<CrashRecord>> ReadCrashes() override { return std::vector<CrashRecord>{}; }
+  absl::Status Backup(const std::string&) override { return absl::UnimplementedError("it has no file"); }
   absl::StatusOr<std::vector<JobEventRecord>> ReadEvents(const JobId&, int64_t, int) override {
     return std::vector<JobEventRecord>{};
   }
