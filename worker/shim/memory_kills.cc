@@ -13,6 +13,9 @@
 namespace llmctl::shim {
 namespace {
 
+// Longer than a message of the trainer waits for the shim to read it, also where memory is short and all is slow.
+constexpr int64_t kBetweenCountsMs = 2000;
+
 bool IsReadable(const std::string& path) { return ::access(path.c_str(), R_OK) == 0; }
 
 }  // namespace
@@ -40,6 +43,13 @@ int64_t MemoryKills::Count() const {
     if (words.size() == 2 && words[0] == "oom_kill" && absl::SimpleAtoi(words[1], &count)) return count;
   }
   return -1;
+}
+
+void MemoryKillWatch::Heard(int64_t now_ms) {
+  if (now_ms - newer_at_ms_ < kBetweenCountsMs) return;
+  older_ = newer_;
+  newer_ = kills_.Count();
+  newer_at_ms_ = now_ms;
 }
 
 }  // namespace llmctl::shim

@@ -2,6 +2,7 @@
 
 #include <elf.h>
 #include <poll.h>
+#include <signal.h>
 #include <sys/ptrace.h>
 #include <sys/uio.h>
 #include <sys/user.h>
@@ -115,14 +116,29 @@ void ReadStack(pid_t pid, contract::ThreadPicture& thread) {
 
 enum class Waited { kNotYet, kStopped, kGone };
 
-Waited Poll(pid_t tid) {
-  int status = 0;
-  pid_t got = ::waitpid(tid, &status, __WALL | WNOHANG);
-  if (got == 0) return Waited::kNotYet;
-  return got == tid && WIFSTOPPED(status) ? Waited::kStopped : Waited::kGone;
+struct Wait {
+  Waited what = Waited::kNotYet;
+  int signal = 0;  // that the thread stopped to be given; 0: it stopped for us
+};
+
+Wait Poll(pid_t pid, pid_t tid) {
+  // Threads that have ended are reaped, for their process's end is not told before. The main thread never is: its end
+  // is the process's, and its parent waits for that.
+  int ends = tid == pid ? 0 : WEXITED;
+  siginfo_t info = {};
+  if (::waitid(P_PID, static_cast<id_t>(tid), &info, WSTOPPED | ends | __WALL | WNOHANG) != 0) return {Waited::kGone};
+  if (info.si_pid == 0) return {Waited::kNotYet};
+  if (info.si_code != CLD_TRAPPED && info.si_code != CLD_STOPPED) return {Waited::kGone};
+  // The high bits name the event of a stop that ptrace itself has made; only without one there is a signal to be given.
+  bool our_stop = info.si_status >> 8 != 0;
+  return {Waited::kStopped, our_stop ? 0 : info.si_status};
 }
 
-void LetGo(pid_t tid) { ::ptrace(PTRACE_DETACH, tid, nullptr, nullptr); }
+// A signal that was on its way to the thread when it stopped reaches it now, or never. False: the thread has been
+// killed since it stopped, and is still ours to wait for.
+bool LetGo(pid_t tid, int signal) {
+  return ::ptrace(PTRACE_DETACH, tid, nullptr, static_cast<intptr_t>(signal)) == 0;
+}
 
 }  // namespace
 
@@ -139,21 +155,22 @@ contract::Picture PictureTaker::Take(pid_t pid, const std::string& reason) {
       thread.note = absl::StrCat("ptrace: ", std::strerror(errno));
       picture.threads.push_back(std::move(thread));
     } else {
-      ::ptrace(PTRACE_INTERRUPT, tid, nullptr, nullptr);
       stopping.emplace(tid, std::move(thread));
     }
   }
+  // All together, not each after what takes the longest, its description.
+  for (const auto& [tid, thread] : stopping) ::ptrace(PTRACE_INTERRUPT, tid, nullptr, nullptr);
   int64_t deadline = picture.nanoseconds + kBudgetMs * 1000000;
   while (!stopping.empty()) {
     for (auto it = stopping.begin(); it != stopping.end();) {
-      Waited waited = Poll(it->first);
-      if (waited == Waited::kNotYet) {
+      Wait wait = Poll(pid, it->first);
+      if (wait.what == Waited::kNotYet) {
         ++it;
         continue;
       }
-      if (waited == Waited::kStopped) {
+      if (wait.what == Waited::kStopped) {
         if (ReadRegisters(it->first, it->second)) ReadStack(pid, it->second);
-        LetGo(it->first);
+        if (!LetGo(it->first, wait.signal)) unsettled_[it->first] = pid;
         picture.threads.push_back(std::move(it->second));
       }
       it = stopping.erase(it);
@@ -164,16 +181,16 @@ contract::Picture PictureTaker::Take(pid_t pid, const std::string& reason) {
   for (auto& [tid, thread] : stopping) {
     thread.note = absl::StrCat("it did not stop within ", kBudgetMs, " ms: it waits in the kernel");
     picture.threads.push_back(std::move(thread));
-    unsettled_.insert(tid);
+    unsettled_[tid] = pid;
   }
   return picture;
 }
 
 void PictureTaker::Settle() {
   for (auto it = unsettled_.begin(); it != unsettled_.end();) {
-    Waited waited = Poll(*it);
-    if (waited == Waited::kStopped) LetGo(*it);
-    it = waited == Waited::kNotYet ? std::next(it) : unsettled_.erase(it);
+    Wait wait = Poll(it->second, it->first);
+    bool settled = wait.what == Waited::kGone || (wait.what == Waited::kStopped && LetGo(it->first, wait.signal));
+    it = settled ? unsettled_.erase(it) : std::next(it);
   }
 }
 

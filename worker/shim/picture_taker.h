@@ -3,12 +3,13 @@
 // ptrace, because a trainer that hangs does not run signal handlers, and because it neither interrupts system calls
 // nor needs a word of the trainer's consent: the shim is its parent. All threads are stopped at once, each is copied
 // as it stops and let go at once. A thread that waits uninterruptibly in the kernel does not stop: it is named without
-// a stack and let go when it comes back, which Settle() has to see to.
+// a stack and let go when it comes back, which Settle() has to see to. Nothing here reaps the process itself: how it
+// ended is its parent's to hear, though a tracer that waits for all of its threads would take that too.
 #pragma once
 
 #include <sys/types.h>
 
-#include <set>
+#include <map>
 #include <string>
 
 #include "worker/contract/picture.h"
@@ -23,7 +24,8 @@ class PictureTaker {
   void Settle();
 
  private:
-  std::set<pid_t> unsettled_;
+  // Threads that have yet to stop, each with its process.
+  std::map<pid_t, pid_t> unsettled_;
 };
 
 }  // namespace llmctl::shim

@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <string>
 #include <utility>
 #include <variant>
@@ -20,6 +21,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 
+#include "common/base/check.h"
 #include "common/base/file.h"
 #include "common/base/overloaded.h"
 #include "worker/contract/phase_page.h"
@@ -124,6 +126,7 @@ void Shim::AssignTrainer() {
 void Shim::Take() {
   if (!standby_) return;
   standby_ = false;
+  memory_kills_.Begin();
   absl::StatusOr<std::string> json = ReadFile(contract::kShimConfigFile);
   absl::StatusOr<contract::ShimConfig> config =
       json.ok() ? contract::DecodeShimConfig(*json) : absl::StatusOr<contract::ShimConfig>(json.status());
@@ -270,6 +273,7 @@ void Shim::ReadTrainer() {
 }
 
 void Shim::HandleTrainer(const contract::Message& message) {
+  memory_kills_.Heard(NowMs());
   if (std::holds_alternative<contract::Hello>(message)) return;
   if (std::holds_alternative<contract::Waiting>(message)) {
     waiting_ = true;
@@ -303,15 +307,18 @@ void Shim::ReadSignals() {
   signalfd_siginfo info;
   while (::read(signals_.get(), &info, sizeof info) == sizeof info) {
     if (info.ssi_signo == SIGTERM) KillTrainer(kDefaultGraceSeconds);
-    if (info.ssi_signo == SIGUSR1) TakePicture("the trainer asked for it");
+    if (info.ssi_signo == SIGUSR1) {
+      TakePicture("the trainer asked for it");
+      asked_for_picture_ = true;
+    }
   }
   pictures_.Settle();
   if (!trainer_.has_value()) return;
   siginfo_t end = {};
   // Not reaped yet: as long as it is not, its number is no other process's.
-  if (::waitid(P_PID, trainer_->pid, &end, WEXITED | WNOHANG | WNOWAIT) == 0 && end.si_pid == trainer_->pid) {
-    EndTrainer();
-  }
+  int waited = ::waitid(P_PID, trainer_->pid, &end, WEXITED | WNOHANG | WNOWAIT);
+  CHECK(waited == 0) << "the trainer's end was taken by somebody else than EndTrainer(): " << std::strerror(errno);
+  if (end.si_pid == trainer_->pid) EndTrainer();
 }
 
 size_t Shim::CopyOutput(UniqueFd& pipe, LogFile& log) {
@@ -337,10 +344,17 @@ void Shim::CopyRest(UniqueFd& pipe, LogFile& log) {
   }
 }
 
+bool Shim::HasPictureOfThisFailure() const {
+  if (!pictured_at_.has_value()) return false;
+  // A trainer that has asked is about to end, and may take long to: it writes its memory to disk, for example.
+  if (asked_for_picture_) return true;
+  return *pictured_at_ > stopped_at_.value_or(NowMs()) - kOnePictureMs;
+}
+
 // Of several requests for one failure the first counts: it is nearest to what happened.
 void Shim::TakePicture(const std::string& reason) {
   if (!trainer_.has_value()) return;
-  if (!pictured_at_.has_value() || NowMs() - *pictured_at_ >= kOnePictureMs) {
+  if (!HasPictureOfThisFailure()) {
     contract::Picture picture = pictures_.Take(trainer_->pid, reason);
     // No fsync: it tells of a lost process, not of a lost host, and nobody is to wait for the disk.
     std::string bytes = contract::EncodePicture(picture);
@@ -357,8 +371,8 @@ void Shim::TakePicture(const std::string& reason) {
 
 void Shim::KillTrainer(double grace_seconds) {
   if (!trainer_.has_value()) return;
-  bool first = !stopped_;
-  stopped_ = true;
+  bool first = !stopped_at_.has_value();
+  if (first) stopped_at_ = NowMs();
   if (grace_seconds <= 0) {
     sigkill_at_.reset();
     ::kill(-trainer_->pid, SIGKILL);
@@ -374,7 +388,9 @@ void Shim::EndTrainer() {
   // Children that it left behind: nobody else would end them, and they may hold its devices.
   ::kill(-trainer_->pid, SIGKILL);
   int wait_status = 0;
-  ::waitpid(trainer_->pid, &wait_status, 0);
+  pid_t reaped = ::waitpid(trainer_->pid, &wait_status, 0);
+  CHECK_EQ(reaped, trainer_->pid) << "a trainer that has ended is there until it is waited for";
+  bool memory_ran_out = memory_kills_.HasSeenKill();
   CopyRest(trainer_->output, output_log_);
   CopyRest(trainer_->errors, error_log_);
   // Its last words may still be in the socket; whoever else has the other end may add none.
@@ -384,7 +400,7 @@ void Shim::EndTrainer() {
   trainer_.reset();
   sigkill_at_.reset();
 
-  contract::Exited exited = {.stopped_by_agent = stopped_};
+  contract::Exited exited = {.stopped_by_agent = stopped_at_.has_value()};
   if (WIFSIGNALED(wait_status)) {
     exited.signal = WTERMSIG(wait_status);
   } else {
@@ -393,8 +409,7 @@ void Shim::EndTrainer() {
   if (!take_error_.empty()) exited = {.start_failed = true, .error = take_error_};
   exited.fatal_class = kept_.fatal().failure_class;
   exited.fatal_message = kept_.fatal().message;
-  if (exited.signal == SIGKILL && !stopped_ && exited.fatal_class.empty() &&
-      memory_kills_.Count() > memory_kills_before_) {
+  if (exited.signal == SIGKILL && !exited.stopped_by_agent && exited.fatal_class.empty() && memory_ran_out) {
     exited.fatal_class = "oom";
     exited.fatal_message = "the kernel killed it because this host, or the cgroup it runs in, had no memory left";
   }

@@ -69,6 +69,7 @@ class Shim {
   // How many bytes it took; 0: none are there now.
   size_t CopyOutput(UniqueFd& pipe, LogFile& log);
   void CopyRest(UniqueFd& pipe, LogFile& log);
+  bool HasPictureOfThisFailure() const;
   void TakePicture(const std::string& reason);
   void KillTrainer(double grace_seconds);
   void EndTrainer();
@@ -83,8 +84,7 @@ class Shim {
   UniqueFd signals_;
   LogFile output_log_;
   LogFile error_log_;
-  const MemoryKills memory_kills_;
-  const int64_t memory_kills_before_ = memory_kills_.Count();
+  MemoryKillWatch memory_kills_{MemoryKills()};
 
   std::optional<TrainerProcess> trainer_;  // while it lives
   std::unique_ptr<contract::LineLink> trainer_link_;
@@ -93,9 +93,10 @@ class Shim {
   bool waiting_ = false;  // the standby has said that it is loaded
   PictureTaker pictures_;
   std::optional<int64_t> pictured_at_;
+  bool asked_for_picture_ = false;  // the trainer itself, which has got one
   bool progress_skipped_ = false;  // the agent was too slow for the newest progress
 
-  bool stopped_ = false;   // we have begun to stop the trainer
+  std::optional<int64_t> stopped_at_;  // when we began to stop the trainer
   bool orphaned_ = false;  // because no agent was there for too long
   std::optional<contract::Exited> exited_;
   bool exit_persisted_ = false;

@@ -1,8 +1,11 @@
 #include "worker/shim/memory_kills.h"
 
+#include <cstdint>
+#include <optional>
 #include <string>
 
 #include <gtest/gtest.h>
+#include "absl/strings/str_cat.h"
 
 #include "common/base/file.h"
 #include "tests/unit/temporary_directory.h"
@@ -55,6 +58,47 @@ TEST_F(MemoryKillsTest, KernelThatDoesNotSayIsNotGuessedAt) {
   Write("proc/vmstat", "nr_free_pages 17\n");
 
   EXPECT_EQ(Kills().Count(), -1);
+}
+
+class MemoryKillWatchTest : public MemoryKillsTest {
+ protected:
+  void SetUp() override {
+    MemoryKillsTest::SetUp();
+    Write("proc/self/cgroup", "0::/\n");
+    watch_.emplace(Kills());
+  }
+  void KernelHasKilled(int count) { Write("proc/vmstat", absl::StrCat("oom_kill ", count, "\n")); }
+
+  std::optional<MemoryKillWatch> watch_;
+};
+
+TEST_F(MemoryKillWatchTest, AKillOfAnyOtherProcessBeforeTheTrainerWasHeardIsNotItsOwn) {
+  watch_->Heard(100'000);
+  KernelHasKilled(4);
+  EXPECT_TRUE(watch_->HasSeenKill());
+
+  for (int64_t now = 100'000; now <= 110'000; now += 100) watch_->Heard(now);
+
+  EXPECT_FALSE(watch_->HasSeenKill());
+  KernelHasKilled(5);
+  EXPECT_TRUE(watch_->HasSeenKill());
+}
+
+TEST_F(MemoryKillWatchTest, WhatItSaidBeforeItWasKilledMayBeReadAfter) {
+  for (int64_t now = 100'000; now <= 110'000; now += 100) watch_->Heard(now);
+
+  KernelHasKilled(4);
+  for (int i = 0; i < 10; ++i) watch_->Heard(140'000);
+
+  EXPECT_TRUE(watch_->HasSeenKill());
+}
+
+TEST_F(MemoryKillWatchTest, KillsWhileAStandbyWaitedAreNotThoseOfItsJob) {
+  KernelHasKilled(4);
+
+  watch_->Begin();
+
+  EXPECT_FALSE(watch_->HasSeenKill());
 }
 
 }  // namespace

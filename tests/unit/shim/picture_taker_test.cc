@@ -4,17 +4,23 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
+#include <filesystem>
 #include <functional>
+#include <new>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 
 #include "common/base/file.h"
@@ -29,6 +35,16 @@ using testing::IsEmpty;
 using testing::Not;
 
 constexpr auto kDeadline = std::chrono::seconds(20);
+
+// False at the deadline.
+bool Awaits(const std::function<bool()>& condition) {
+  auto end = std::chrono::steady_clock::now() + kDeadline;
+  while (std::chrono::steady_clock::now() < end) {
+    if (condition()) return true;
+    std::this_thread::yield();
+  }
+  return false;
+}
 
 // A child that runs `body` once it has said that it is there; killed at the end.
 class Child {
@@ -51,28 +67,42 @@ class Child {
   ~Child() {
     if (pid_ != 0) End();
   }
-  // Its wait status.
+  // Its wait status; -1: it could not be waited for.
   int End() {
     ::kill(pid_, SIGKILL);
     int status = 0;
-    ::waitpid(pid_, &status, 0);
-    pid_ = 0;
-    return status;
+    return ::waitpid(std::exchange(pid_, 0), &status, 0) > 0 ? status : -1;
   }
   // Waits until /proc shows the state of the main thread; false at the deadline.
   bool Reaches(char state) const {
-    auto end = std::chrono::steady_clock::now() + kDeadline;
-    while (std::chrono::steady_clock::now() < end) {
-      std::string stat = ReadFile(absl::StrCat("/proc/", pid_, "/stat")).value_or("");
+    return Awaits([&] {
+      std::string stat = Read("stat");
       size_t at = stat.rfind(") ");
-      if (at != std::string::npos && stat[at + 2] == state) return true;
-      std::this_thread::yield();
+      return at != std::string::npos && stat[at + 2] == state;
+    });
+  }
+  // It has as many threads, and all sleep.
+  bool Waits(int threads) const {
+    for (const auto& task : std::filesystem::directory_iterator(absl::StrCat("/proc/", pid_, "/task"))) {
+      std::string stat = ReadFile(task.path() / "stat").value_or("");
+      size_t at = stat.rfind(") ");
+      threads -= at != std::string::npos && stat[at + 2] == 'S';
     }
-    return false;
+    return threads == 0;
+  }
+  bool IsTraced() const { return absl::StrContains(Read("status"), absl::StrCat("TracerPid:\t", ::getpid(), "\n")); }
+  // So that its parent can hear of it; true also if nobody ever will again.
+  bool HasEnded() const {
+    siginfo_t end = {};
+    return ::waitid(P_PID, pid_, &end, WEXITED | WNOHANG | WNOWAIT) != 0 || end.si_pid == pid_;
   }
   pid_t pid() const { return pid_; }
 
  private:
+  std::string Read(const std::string& file) const {
+    return ReadFile(absl::StrCat("/proc/", pid_, "/", file)).value_or("");
+  }
+
   pid_t pid_ = 0;
 };
 
@@ -93,7 +123,7 @@ TEST(PictureTaker, ShowsEveryThreadWithItsStackAndLetsItGoOn) {
     // Interrupted, it would end.
     _exit(::read(pipe[0], &byte, 1) == 1 ? 7 : 8);
   });
-  ASSERT_TRUE(child.Reaches('S'));
+  ASSERT_TRUE(Awaits([&] { return child.Waits(2); }));
 
   PictureTaker taker;
   Picture picture = taker.Take(child.pid(), "a test");
@@ -148,8 +178,73 @@ TEST(PictureTaker, AThreadThatWaitsInTheKernelIsNamedAndDoesNotHoldUpTheEnd) {
   EXPECT_EQ(MainThread(picture, child.pid()).state, "D");
   EXPECT_THAT(MainThread(picture, child.pid()).note, HasSubstr("did not stop within"));
   EXPECT_THAT(MainThread(again, child.pid()).note, HasSubstr("since the picture before"));
-  EXPECT_EQ(WTERMSIG(child.End()), SIGKILL);
+  // As the shim sees it: the signal that a child has ended comes before anybody waits for it.
+  ::kill(child.pid(), SIGKILL);
+  ASSERT_TRUE(child.Reaches('Z'));
   taker.Settle();
+  EXPECT_EQ(child.End(), SIGKILL) << "its end was taken from its parent";
+}
+
+TEST(PictureTaker, AProcessThatDiesWhileItIsPicturedIsLeftForItsParent) {
+  constexpr int kThreads = 60;
+  for (int round = 0; round < 10; ++round) {
+    Child child([] {
+      for (int i = 1; i < kThreads; ++i) std::thread([] { ::pause(); }).detach();
+      while (true) ::pause();
+    });
+    ASSERT_TRUE(Awaits([&] { return child.Waits(kThreads); }));
+    std::atomic<bool> taken = false;
+    // The main thread is the first to be attached, and the rest takes milliseconds.
+    std::thread killer([&] {
+      while (!taken && !child.IsTraced()) std::this_thread::yield();
+      ::kill(child.pid(), SIGKILL);
+    });
+
+    PictureTaker taker;
+    taker.Take(child.pid(), "a cascade");
+
+    taken = true;
+    killer.join();
+    ASSERT_TRUE(Awaits([&] {
+      taker.Settle();
+      return child.HasEnded();
+    })) << "its end is held back by a thread that nobody has let go";
+    EXPECT_EQ(child.End(), SIGKILL) << "its end was taken from its parent";
+  }
+}
+
+TEST(PictureTaker, ASignalThatComesMeanwhileIsNotLost) {
+  constexpr int kPictures = 50;
+  void* shared = ::mmap(nullptr, sizeof(std::atomic<bool>), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(shared, MAP_FAILED);
+  auto* enough = new (shared) std::atomic<bool>(false);
+  Child child([enough] {
+    // To have the pictures take their time.
+    for (int i = 0; i < 16; ++i) std::thread([] { ::pause(); }).detach();
+    static volatile sig_atomic_t delivered = 0;
+    ::signal(SIGUSR1, [](int) { delivered = 1; });
+    while (!*enough) {
+      delivered = 0;
+      // Delivered when this returns.
+      ::raise(SIGUSR1);
+      if (delivered == 0) ::_exit(8);
+    }
+    ::_exit(7);
+  });
+
+  PictureTaker taker;
+  for (int i = 0; i < kPictures; ++i) {
+    taker.Take(child.pid(), "it is talked to");
+    taker.Settle();
+  }
+
+  *enough = true;
+  EXPECT_TRUE(Awaits([&] {
+    taker.Settle();
+    return child.HasEnded();
+  }));
+  EXPECT_EQ(child.End(), W_EXITCODE(7, 0));
+  ::munmap(shared, sizeof(std::atomic<bool>));
 }
 
 TEST(PictureTaker, AProcessThatIsGoneGivesAnEmptyPicture) {

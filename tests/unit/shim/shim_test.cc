@@ -12,12 +12,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
+#include <thread>
 #include <variant>
 #include <vector>
 
@@ -47,6 +49,18 @@ bool AwaitEnd(pid_t pid) {
   if (!process.valid()) return true;
   pollfd fd = {process.get(), POLLIN, 0};
   return ::poll(&fd, 1, kDeadlineMs) == 1;
+}
+
+// Until /proc shows the state of the main thread; false at the deadline.
+bool AwaitState(pid_t pid, char state) {
+  auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(kDeadlineMs);
+  while (std::chrono::steady_clock::now() < end) {
+    std::string stat = ReadFile(absl::StrCat("/proc/", pid, "/stat")).value_or("");
+    size_t at = stat.rfind(") ");
+    if (at != std::string::npos && stat[at + 2] == state) return true;
+    std::this_thread::yield();
+  }
+  return false;
 }
 
 // One connection of an agent.
@@ -326,6 +340,20 @@ TEST_F(ShimTest, APictureIsOnDiskBeforeTheOrderThatFollowsIt) {
   EXPECT_GT(picture->threads[0].stack.size(), 64u);
 }
 
+TEST_F(ShimTest, ATrainerThatIsKilledWhileItsPictureIsStillWaitedForIsRecorded) {
+  ASSERT_EQ(Run({"in-kernel"}), 0);
+  Agent agent = Connect();
+  pid_t trainer = static_cast<pid_t>(agent.Await<Started>()->pid);
+  ASSERT_TRUE(AwaitState(trainer, 'D'));
+
+  agent.Send(TakePicture{"part of the gang has failed"});
+  agent.Send(Kill{.grace_seconds = 0});
+
+  std::optional<Exited> exited = agent.Await<Exited>();
+  ASSERT_TRUE(exited.has_value());
+  EXPECT_EQ(exited->signal, SIGKILL);
+}
+
 TEST_F(ShimTest, ATrainerThatAsksForItsPictureIsToldWhenItIsTaken) {
   ASSERT_EQ(Run({"crash-pictured"}), 0);
 
@@ -334,6 +362,18 @@ TEST_F(ShimTest, ATrainerThatAsksForItsPictureIsToldWhenItIsTaken) {
   absl::StatusOr<Picture> picture = DecodePicture(Read(kPictureFile));
   ASSERT_TRUE(picture.ok()) << picture.status();
   EXPECT_EQ(picture->reason, "the trainer asked for it");
+}
+
+TEST_F(ShimTest, APictureThatTheTrainerAskedForIsKeptHoweverLongItTakesToEnd) {
+  ASSERT_EQ(Run({"crash-slowly"}), 0);
+  Agent agent = Connect();
+  ASSERT_TRUE(agent.Await<Ready>().has_value());
+
+  agent.Send(TakePicture{"part of the gang has failed"});
+  agent.Send(Kill{.grace_seconds = 0});
+
+  ASSERT_TRUE(agent.Await<Exited>().has_value());
+  EXPECT_EQ(DecodePicture(Read(kPictureFile))->reason, "the trainer asked for it");
 }
 
 TEST_F(ShimTest, OfSeveralRequestsForOneFailureTheFirstCounts) {

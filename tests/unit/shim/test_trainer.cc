@@ -3,10 +3,12 @@
 //   exit N        exits with N           signal N   dies by signal N
 //   flood N       prints N bytes of numbered lines, then exits
 //   stubborn      says ready, ignores SIGTERM
+//   in-kernel     says ready, then waits in the kernel where only a kill reaches it
 //   leave-child   leaves a process behind in its group, says its pid on stdout
 //   leave-floods  leaves processes behind in sessions of their own that print and send for ever; exits with 7
 //   environment   prints its environment
 //   crash-pictured asks for its picture, then dies by SIGSEGV; exits with 99 if none is taken
+//   crash-slowly  asks for its picture, says ready when that is some seconds old, and then never ends
 //   talk          speaks the contract: says ready with the step 10 * rank, then obeys
 //                   update "progress N", "commit N" (request id N), "wait KEY" (request id 1), "garbage",
 //                          "last words": the longest fatal "user" that fits in a line
@@ -140,15 +142,25 @@ int LeaveFloods() {
   return started == 2 ? 7 : 99;
 }
 
-int CrashPictured() {
+bool GetPicture() {
   absl::StatusOr<std::unique_ptr<PhasePage>> page = PhasePage::Create(kPhaseFile);
-  if (!page.ok() || std::getenv(kPicturesVariable) == nullptr) return 99;
+  if (!page.ok() || std::getenv(kPicturesVariable) == nullptr) return false;
   ::kill(::getppid(), SIGUSR1);
   for (int ms = 0; (*page)->pictures() == 0; ++ms) {
-    if (ms == 20000) return 99;
+    if (ms == 20000) return false;
     ::poll(nullptr, 0, 1);
   }
-  return ::raise(SIGSEGV);
+  return true;
+}
+
+int CrashPictured() { return GetPicture() ? ::raise(SIGSEGV) : 99; }
+
+int CrashSlowly() {
+  if (!GetPicture()) return 99;
+  ::poll(nullptr, 0, 2100);
+  LineLink link = Link();
+  (void)link.Send(Ready{});
+  WaitForEver();
 }
 
 int Main(const std::vector<std::string>& arguments) {
@@ -166,7 +178,14 @@ int Main(const std::vector<std::string>& arguments) {
     (void)link.Send(Ready{});
     WaitForEver();
   }
+  if (mode == "in-kernel") {
+    LineLink link = Link();
+    (void)link.Send(Ready{});
+    // Whoever has made one waits uninterruptibly until it has gone.
+    if (::vfork() == 0) WaitForEver();
+  }
   if (mode == "crash-pictured") return CrashPictured();
+  if (mode == "crash-slowly") return CrashSlowly();
   if (mode == "environment") {
     for (char** entry = environ; *entry != nullptr; ++entry) std::printf("%s\n", *entry);
     return 0;
