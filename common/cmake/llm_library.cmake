@@ -5,7 +5,7 @@
 #   A program under <build>/bin, held to the same rule.
 # llm_test(NAME n SRCS x_test.cc... [DEPS lib...] [EXTERNAL package...] [LABELS l...] [TIMEOUT s])
 #   A GoogleTest program; tests/ mirrors the tree and may use any library.
-# PCH torch|grpc (all three): share one precompiled header of the heavy headers, per library.
+# PCH grpc (all three): share the precompiled header of gRPC and the generated API (grpc_headers, in proto/).
 
 function(_llm_folder out)
   file(RELATIVE_PATH folder "${CMAKE_SOURCE_DIR}" "${CMAKE_CURRENT_SOURCE_DIR}")
@@ -51,18 +51,22 @@ function(_llm_check_rule target)
   endforeach()
 endfunction()
 
+# What the owner of a precompiled header and all who reuse it are compiled with.
+function(_llm_precompiled_options target)
+  target_compile_options(${target} PRIVATE -pthread)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+    # ccache needs it to see through a precompiled header.
+    target_compile_options(${target} PRIVATE -fpch-preprocess)
+  endif()
+endfunction()
+
 function(_llm_link target)
   target_include_directories(${target} PUBLIC "${CMAKE_SOURCE_DIR}")
   list(TRANSFORM A_EXTERNAL PREPEND ext_ OUTPUT_VARIABLE externals)
   target_link_libraries(${target} PUBLIC ${A_DEPS} ${externals} ext_absl ext_threads)
-  if(A_PCH STREQUAL "torch")
-    target_precompile_headers(${target} PRIVATE "${CMAKE_SOURCE_DIR}/common/cmake/pch_torch.h")
-  elseif(A_PCH STREQUAL "grpc")
-    target_precompile_headers(${target} PRIVATE "${CMAKE_SOURCE_DIR}/common/cmake/pch_grpc.h")
-  endif()
-  if(A_PCH AND CMAKE_CXX_COMPILER_ID STREQUAL GNU)
-    # ccache needs it to see through a precompiled header.
-    target_compile_options(${target} PRIVATE -fpch-preprocess)
+  if(A_PCH STREQUAL "grpc")
+    target_precompile_headers(${target} REUSE_FROM grpc_headers)
+    _llm_precompiled_options(${target})
   endif()
 endfunction()
 
@@ -87,10 +91,8 @@ endfunction()
 # Tests share one precompiled header (test_headers, in tests/) and are not optimised: the libraries under test are,
 # and a test compiles in half the time.
 function(_llm_test_options target)
-  target_compile_options(${target} PRIVATE -O0 -pthread)
-  if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
-    target_compile_options(${target} PRIVATE -fpch-preprocess)
-  endif()
+  target_compile_options(${target} PRIVATE -O0)
+  _llm_precompiled_options(${target})
 endfunction()
 
 function(llm_test)
