@@ -53,7 +53,8 @@ endfunction()
 
 # What the owner of a precompiled header and all who reuse it are compiled with.
 function(_llm_precompiled_options target)
-  target_compile_options(${target} PRIVATE -pthread)
+  # Programs would be compiled with -fPIE, libraries with -fPIC.
+  target_compile_options(${target} PRIVATE -pthread -fPIC)
   if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
     # ccache needs it to see through a precompiled header.
     target_compile_options(${target} PRIVATE -fpch-preprocess)
