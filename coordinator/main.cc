@@ -106,6 +106,7 @@ absl::Status Serve(const Flags& flags, const sigset_t& stop_signals) {
   if (flags.metrics_listen != "off") {
     LLM_ASSIGN_OR_RETURN(metrics,
                          llmctl::MetricsServer::Start({.listen = flags.metrics_listen,
+                                                       .insecure_listen = flags.insecure_listen,
                                                        .metrics = [&] { return runtime->RenderMetrics(); },
                                                        .health = [&] { return runtime->Health(); }}));
     LLM_RETURN_IF_ERROR(WriteAddress(flags.metrics_address_file, metrics->address()));

@@ -5,9 +5,10 @@
 
 #include <httplib.h>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
+
+#include "common/base/listen_address.h"
 
 namespace llmctl {
 namespace {
@@ -22,14 +23,11 @@ class HttplibMetricsServer final : public MetricsServer {
   }
 
   absl::Status Listen() {
-    size_t colon = options_.listen.rfind(':');
-    int port = -1;
-    if (colon == std::string::npos || !absl::SimpleAtoi(options_.listen.substr(colon + 1), &port) || port < 0 ||
-        port > 65535) {
-      return absl::InvalidArgumentError(absl::StrCat("metrics address '", options_.listen,
-                                                     "': expected host:port with a port of 0 to 65535"));
-    }
-    std::string host = options_.listen.substr(0, colon);
+    absl::StatusOr<ListenAddress> listen =
+        CheckListenAddress("--metrics-listen", options_.listen, options_.insecure_listen);
+    if (!listen.ok()) return listen.status();
+    int port = listen->port;
+    std::string host(absl::StripSuffix(absl::StripPrefix(listen->host, "["), "]"));
     // Scrapes are short: two threads serve them all.
     server_.new_task_queue = [] { return new httplib::ThreadPool(2); };
     server_.set_keep_alive_timeout(1);
@@ -56,7 +54,7 @@ class HttplibMetricsServer final : public MetricsServer {
       return absl::UnavailableError(absl::StrCat("cannot listen on ", options_.listen,
                                                  " for metrics: the address is in use or not of this host"));
     }
-    address_ = absl::StrCat(host, ":", port);
+    address_ = absl::StrCat(listen->host, ":", port);
     thread_ = std::thread([this] { server_.listen_after_bind(); });
     // stop() has no effect before the loop runs.
     while (!server_.is_running()) std::this_thread::yield();

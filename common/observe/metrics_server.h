@@ -16,7 +16,8 @@ namespace llmctl {
 class MetricsServer {
  public:
   struct Options {
-    std::string listen;                           // "host:port"
+    std::string listen;                           // "host:port" (common/base/listen_address.h)
+    bool insecure_listen = false;                 // not of this host alone
     std::function<std::string()> metrics;         // in the Prometheus text format
     std::function<absl::Status()> health;         // OK: 200 "ok"; else 503 and the message
   };

@@ -8,10 +8,9 @@
 #include <grpcpp/server.h>
 #include <grpcpp/server_builder.h>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/string_view.h"
 
+#include "common/base/listen_address.h"
 #include "common/base/status.h"
 #include "coordinator/rpc/jobs_service.h"
 #include "coordinator/rpc/nodes_service.h"
@@ -23,31 +22,13 @@ namespace {
 // How long calls may go on once the server stops.
 constexpr std::chrono::seconds kDrain{2};
 
-absl::StatusOr<std::string> CheckedHost(const Server::Options& options) {
-  size_t colon = options.listen.rfind(':');
-  int port = 0;
-  if (colon == std::string::npos || !absl::SimpleAtoi(options.listen.substr(colon + 1), &port) || port < 0 ||
-      port > 65535) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--listen=", options.listen, ": expected host:port with a port of 0 to 65535"));
-  }
-  std::string host = options.listen.substr(0, colon);
-  bool loopback = host == "localhost" || host == "[::1]" || absl::string_view(host).substr(0, 4) == "127.";
-  if (!loopback && !options.insecure_listen) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "--listen=", options.listen, ": calls are neither authenticated nor encrypted, so only loopback addresses are "
-        "served; add --insecure-listen where everybody who can reach this address may do anything"));
-  }
-  return host;
-}
-
 class GrpcServer final : public Server {
  public:
   explicit GrpcServer(runtime::Runtime& runtime) : jobs_(runtime), nodes_(runtime), link_(runtime) {}
   ~GrpcServer() override { Stop(); }
 
   absl::Status Listen(const Options& options) {
-    LLM_ASSIGN_OR_RETURN(std::string host, CheckedHost(options));
+    LLM_ASSIGN_OR_RETURN(ListenAddress listen, CheckListenAddress("--listen", options.listen, options.insecure_listen));
     grpc::EnableDefaultHealthCheckService(true);
     grpc::reflection::InitProtoReflectionServerBuilderPlugin();
     grpc::ServerBuilder builder;
@@ -71,7 +52,7 @@ class GrpcServer final : public Server {
     for (const char* name : {"llmctl.v1.Jobs", "llmctl.v1.Nodes", "llmctl.v1.WorkerLink"}) {
       server_->GetHealthCheckService()->SetServingStatus(name, true);
     }
-    address_ = absl::StrCat(host, ":", port);
+    address_ = absl::StrCat(listen.host, ":", port);
     return absl::OkStatus();
   }
 

@@ -41,6 +41,7 @@ struct Flags {
   std::string fabric_address;
   std::string metrics_listen = "127.0.0.1:0";
   std::string metrics_address_file;
+  bool insecure_listen = false;
   int threads_per_device = 0;
   int standby = -1;
 };
@@ -63,6 +64,7 @@ void AddFlags(CLI::App& app, Flags& flags) {
   app.add_option("--metrics-listen", flags.metrics_listen, "Address of /metrics and /healthz; 'off' for none")
       ->capture_default_str();
   app.add_option("--metrics-address-file", flags.metrics_address_file, "Write the metrics address here");
+  app.add_flag("--insecure-listen", flags.insecure_listen, "Serve metrics on other addresses than loopback");
   app.add_option("--threads-per-device", flags.threads_per_device,
                  "Threads of each trainer (default: this host's cores over its devices)");
   app.add_option("--standby", flags.standby,
@@ -109,6 +111,7 @@ absl::StatusOr<std::unique_ptr<MetricsServer>> ServeMetrics(const Flags& flags, 
   if (flags.metrics_listen == "off") return std::unique_ptr<MetricsServer>();
   LLM_ASSIGN_OR_RETURN(std::unique_ptr<MetricsServer> server,
                        MetricsServer::Start({.listen = flags.metrics_listen,
+                                             .insecure_listen = flags.insecure_listen,
                                              .metrics = [&metrics] { return metrics.Render(); },
                                              .health = [] { return absl::OkStatus(); }}));
   if (!flags.metrics_address_file.empty()) {
