@@ -12,7 +12,10 @@ namespace llmctl::agent {
 // credential, auth, cookie, private. Rather too many than one too few.
 bool NamesASecret(absl::string_view name);
 
-// Sorted lines "NAME=value", where the value of a secret is "(left out)".
+// User and password of each URL in `value`, scheme://user:password@host, are left out.
+std::string WithoutUserInfo(absl::string_view value);
+
+// Sorted lines "NAME=value", where the value of a secret is "(left out)", and so are those of URLs.
 std::string RedactedEnvironment(std::vector<std::string> environment);
 
 }  // namespace llmctl::agent

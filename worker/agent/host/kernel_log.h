@@ -17,4 +17,11 @@ std::string KernelLinesAbout(int64_t pid);
 // The same, of these records (each as one read of /dev/kmsg gives it), at a time since boot.
 std::string SelectKernelLines(absl::string_view records, int64_t pid, absl::Duration now);
 
+// The last messages of all, oldest first, one a line with its time since boot; why there are none, if this process may
+// not read them.
+std::string KernelLogTail();
+
+// The same, of these records.
+std::string LastKernelLines(absl::string_view records);
+
 }  // namespace llmctl::agent

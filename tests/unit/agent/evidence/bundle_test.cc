@@ -29,6 +29,14 @@ using testing::Not;
 
 const GenerationId kGeneration = {.job = JobId("j-1"), .attempt = 2, .generation = 3};
 
+TEST(Redact, UsersAndPasswordsOfUrlsAreLeftOut) {
+  EXPECT_EQ(WithoutUserInfo("postgres://me:p@ss@db:5432/x?a=b@c"), "postgres://(left out)@db:5432/x?a=b@c");
+  EXPECT_EQ(WithoutUserInfo("a=http://u@h,https://h/@x,s3://k:v@b"), 
+            "a=http://(left out)@h,https://h/@x,s3://(left out)@b");
+  EXPECT_EQ(WithoutUserInfo("mail me@home ://"), "mail me@home ://");
+  EXPECT_EQ(RedactedEnvironment({"HTTPS_PROXY=http://u:p@proxy:3128"}), "HTTPS_PROXY=http://(left out)@proxy:3128\n");
+}
+
 TEST(Redact, ValuesOfSecretsAreLeftOutAndTheirNamesKept) {
   std::string text = RedactedEnvironment({"PATH=/bin", "HF_TOKEN=hf_abc", "AWS_SECRET_ACCESS_KEY=xyz",
                                           "wandb_api_key=k", "DB_PASSWORD=p=q", "OMP_NUM_THREADS=1", "ODD"});

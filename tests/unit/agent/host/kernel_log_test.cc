@@ -36,5 +36,16 @@ TEST(KernelLog, SurvivesWhatIsNoRecord) {
   EXPECT_EQ(SelectKernelLines("\n;\nx,y,z;Killed process 77\n,,;\n1,2\n", 77, kNow), "");
 }
 
+TEST(KernelLog, TheTailHasTheLastMessagesWithTheirTimes) {
+  std::string records = "6,1,5140900,-;first\n KEY=value\n";
+  for (int i = 0; i < 200; ++i) records += "6,2,1000000007,-;later\n";
+
+  std::string tail = LastKernelLines(records);
+
+  EXPECT_EQ(LastKernelLines("6,1,5140900,-;first\n KEY=value\n"), "[5.140900] first\n");
+  EXPECT_EQ(tail.find("first"), std::string::npos);
+  EXPECT_EQ(tail.substr(0, tail.find('\n')), "[1000.000007] later");
+}
+
 }  // namespace
 }  // namespace llmctl::agent
