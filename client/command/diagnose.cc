@@ -69,6 +69,15 @@ absl::Status SaveArchives(const Evidence& evidence, const std::string& job, cons
   return absl::OkStatus();
 }
 
+// As the coordinator knew it at last: a victim of the failure may have been heard of before its cause.
+std::string CauseOf(const v1::Job& job, const Findings& findings) {
+  std::string cause = job.reason();
+  for (const v1::JobEvent& event : findings.events) {
+    if (event.kind() != "straggler") cause = event.text();
+  }
+  return cause;
+}
+
 nlohmann::ordered_json ToJson(const v1::Job& job, const Findings& findings) {
   nlohmann::ordered_json events = nlohmann::ordered_json::array();
   for (const v1::JobEvent& event : findings.events) events.push_back(client::ToJson(event));
@@ -79,10 +88,9 @@ nlohmann::ordered_json ToJson(const v1::Job& job, const Findings& findings) {
     rank["stacks"] = host == nullptr ? "" : host->File(absl::StrCat("rank-", view.rank, "/stacks.txt"));
     ranks.push_back(std::move(rank));
   }
-  std::string cause = findings.events.empty() ? job.reason() : findings.events.front().text();
   return {{"id", job.id()},
           {"attempt", findings.evidence.attempt},
-          {"cause", cause},
+          {"cause", CauseOf(job, findings)},
           {"verdict", findings.verdict.text},
           {"suspects", findings.verdict.suspects},
           {"events", std::move(events)},

@@ -33,6 +33,22 @@ void PrintSubmitted(const v1::SubmitReply& reply, const SubmitOptions& options, 
   if (!options.follow) out << "  follow it: llmctl follow " << job.id() << "\n";
 }
 
+// The request may have been taken though no answer says so; only the same key makes a repetition of it the same job.
+absl::Status WithKey(const absl::Status& refused, const std::string& key) {
+  switch (refused.code()) {
+    case absl::StatusCode::kUnavailable:
+    case absl::StatusCode::kDeadlineExceeded:
+    case absl::StatusCode::kResourceExhausted:
+    case absl::StatusCode::kCancelled:
+    case absl::StatusCode::kUnknown:
+    case absl::StatusCode::kInternal:
+      return absl::Status(refused.code(), absl::StrCat(refused.message(), "\nIf you repeat it, --idempotency-key=", key,
+                                                       " makes sure that it is one job."));
+    default:
+      return refused;
+  }
+}
+
 }  // namespace
 
 absl::StatusOr<ExitCode> Submit(const SubmitOptions& options, Session& session) {
@@ -53,7 +69,9 @@ absl::StatusOr<ExitCode> Submit(const SubmitOptions& options, Session& session) 
     LLM_ASSIGN_OR_RETURN(*request.mutable_idempotency_key(), RandomKey());
   }
   request.set_dry_run(options.dry_run);
-  LLM_ASSIGN_OR_RETURN(v1::SubmitReply reply, session.cluster.Submit(request));
+  absl::StatusOr<v1::SubmitReply> submitted = session.cluster.Submit(request);
+  if (!submitted.ok()) return WithKey(submitted.status(), request.idempotency_key());
+  const v1::SubmitReply& reply = *submitted;
   bool follow = options.follow && !options.dry_run;
   if (session.format == Format::kTable) {
     PrintSubmitted(reply, options, session.out);

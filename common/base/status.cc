@@ -26,6 +26,9 @@ absl::Status ErrnoStatus(int error_number, absl::string_view context) {
     case ENFILE:
     case ENOMEM: code = absl::StatusCode::kResourceExhausted; break;
     case EINVAL:
+    case EISDIR:
+    case ELOOP:
+    case ENOTDIR:
     case ENAMETOOLONG: code = absl::StatusCode::kInvalidArgument; break;
     case ECONNREFUSED:
     case ECONNRESET:

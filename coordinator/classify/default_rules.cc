@@ -1,5 +1,7 @@
-// The rules compiled in, from the surest evidence to the weakest: what the kernel says, then what the trainer or its
-// libraries say, then how the process ended. Exit codes from 10 to 70 are those of worker/contract/exit_codes.h.
+// The rules compiled in, from the surest evidence to the weakest: what the kernel says of the process or its device,
+// then what the trainer or its libraries say, what the kernel says of the host, then how the process ended. What a user
+// asked for in vain comes before all: no broken disk explains a missing dataset. Exit codes from 10 to 70 are those of
+// worker/contract/exit_codes.h.
 //
 // Which Xid is the hardware's and which the program's: NVIDIA's "Xid Errors" catalogue, as sorted by those who run
 // large clusters (an uncorrectable memory error, NVLink, a GPU off the bus: the node; a page fault or exception in a
@@ -10,27 +12,30 @@ namespace llmctl::classify {
 namespace {
 
 constexpr char kDefaultRules[] = R"json({"rules": [
+  {"name": "config", "when": {"fatal_classes": ["config"]}, "class": "user", "outlook": "never"},
   {"name": "xid-hardware", "when": {"xids": [48, 54, 61, 62, 63, 64, 74, 79, 92, 94, 95, 119, 120, 140, 143]},
    "class": "infrastructure", "outlook": "other-node", "strike": 3},
   {"name": "xid-program", "when": {"xids": [13, 31, 43, 45, 68, 69]},
    "class": "user", "outlook": "may-help"},
-  {"name": "kernel-machine-check", "when": {"kernel_log": "Hardware Error|Machine check|EDAC .*(UE |Uncorrect)"},
-   "class": "infrastructure", "outlook": "other-node", "strike": 3},
   {"name": "host-out-of-memory", "when": {"kernel_log": "Killed process \\d+|oom-kill"},
    "class": "user", "outlook": "may-help", "retries_most": 1, "budget": "memory",
    "advice": "use a smaller training.microBatchSize, or more hosts"},
-  {"name": "kernel-disk-error", "when": {"kernel_log": "I/O error, dev|EXT4-fs error|XFS .*(corruption|shutdown)"},
-   "class": "infrastructure", "outlook": "other-node", "strike": 1},
 
-  {"name": "config", "when": {"fatal_classes": ["config"]}, "class": "user", "outlook": "never"},
   {"name": "device-out-of-memory",
    "when": {"log": "CUDA out of memory|CUDA_ERROR_OUT_OF_MEMORY|cudaErrorMemoryAllocation|STATUS_ALLOC_FAILED"},
-   "class": "user", "outlook": "never",
-   "advice": "the same layout would run out again: lower training.microBatchSize, or use more devices"},
-  {"name": "memory-ran-out", "when": {"fatal_classes": ["oom"]},
+   "class": "user", "outlook": "smaller", "advice": "use a smaller model or sequence length, or more devices"},
+  {"name": "memory-ran-out", "when": {"fatal_classes": ["oom"], "signals": [9]},
    "class": "user", "outlook": "may-help", "retries_most": 1, "budget": "memory",
    "advice": "use a smaller training.microBatchSize, or more hosts"},
+  {"name": "memory-refused", "when": {"fatal_classes": ["oom"]},
+   "class": "user", "outlook": "smaller", "advice": "use a smaller model or sequence length, or more devices"},
   {"name": "user", "when": {"fatal_classes": ["user"]}, "class": "user", "outlook": "may-help"},
+  {"name": "kernel-machine-check",
+   "when": {"kernel_log": "Hardware Error\\]: .*(Uncorrected|[Ff]atal|Machine Check Exception)|EDAC .*(UE |Uncorrect)"},
+   "class": "infrastructure", "outlook": "other-node", "strike": 3},
+  {"name": "kernel-disk-error",
+   "when": {"kernel_log": "I/O error, dev (nvme|sd|vd|xvd|dm-|md|mmcblk)|EXT4-fs error|XFS .*(corruption|shutdown)"},
+   "class": "infrastructure", "outlook": "other-node", "strike": 1},
   {"name": "killed", "when": {"signals": [1, 2, 9, 15]},
    "class": "infrastructure", "outlook": "may-help"},
   {"name": "do-not-requeue", "when": {"exit_codes": [93]}, "class": "user", "outlook": "never"},
@@ -79,7 +84,9 @@ constexpr char kDefaultRules[] = R"json({"rules": [
   {"name": "crashed", "when": {"signals": [3, 5, 6, 8, 11, 31]}, "class": "unknown", "outlook": "may-help"},
 
   {"name": "exit-config", "when": {"exit_codes": [64]}, "class": "user", "outlook": "never"},
-  {"name": "exit-out-of-memory", "when": {"exit_codes": [66, 247]},
+  {"name": "exit-memory-refused", "when": {"exit_codes": [66]},
+   "class": "user", "outlook": "smaller", "advice": "use a smaller model or sequence length, or more devices"},
+  {"name": "exit-out-of-memory", "when": {"exit_codes": [247]},
    "class": "user", "outlook": "may-help", "retries_most": 1, "budget": "memory",
    "advice": "use a smaller training.microBatchSize, or more hosts"},
   {"name": "exit-infrastructure", "when": {"exit_codes": [67, 68]},

@@ -119,7 +119,7 @@ void FailureRules::Rule::ReadVerdict(ObjectReader& rule) {
       {FailureClass::kUser, FailureClass::kInfrastructure, FailureClass::kScheduler, FailureClass::kUnknown},
       FailureClassName);
   diagnosis.outlook =
-      Named(rule, "outlook", {Outlook::kMayHelp, Outlook::kOtherNode, Outlook::kNever}, OutlookName);
+      Named(rule, "outlook", {Outlook::kMayHelp, Outlook::kOtherNode, Outlook::kSmaller, Outlook::kNever}, OutlookName);
   if (rule.Has("cascade")) diagnosis.cascade = rule.Bool("cascade");
   if (rule.Has("retries_most")) {
     diagnosis.retries_most = static_cast<int>(rule.Integer("retries_most", 1, kRetriesMost));

@@ -15,8 +15,8 @@
 //   log                  RE2 found in its last words or in the last 4 KiB of its error stream
 //   kernel_log           RE2 found in what the kernel said about it
 //   xids                 the kernel reported one of these errors of the NVIDIA driver
-// Verdict: class (user, infrastructure, scheduler, unknown) and outlook (may-help, other-node, never); and where they
-// are not the usual: cascade, retries_most with budget, strike, advice (model/failure.h).
+// Verdict: class (user, infrastructure, scheduler, unknown) and outlook (may-help, other-node, smaller, never); and
+// where they are not the usual: cascade, retries_most with budget, strike, advice (model/failure.h).
 //
 // Pure and immutable once made: any thread may use it.
 #pragma once

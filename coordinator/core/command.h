@@ -56,6 +56,7 @@ struct StartRanks {
   // The whole gang; the runtime sends the node its own ranks and everybody's addresses.
   std::vector<Slot> slots;
   std::string spec;
+  int micro_batch_size = 1;  // in place of the specification's
   std::vector<CheckpointRecord> checkpoints;  // newest first
 };
 struct StopRanks {

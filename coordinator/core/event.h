@@ -105,6 +105,7 @@ struct ProbeAnswered {
   std::string error;
   std::string dataset_digest;
   std::string nonce;  // of the ProbeHost that is answered
+  bool infrastructure = false;  // not passed because of the host or the file system, not of what the job asks for
 };
 struct RankChanged {
   NodeId node;

@@ -51,6 +51,7 @@ void SendStart(Turn& turn, const Job& job, const NodeId& node) {
   start.generation = CurrentGeneration(job);
   for (const RankState& rank : job.attempt->ranks) start.slots.push_back({rank.node, rank.device});
   start.spec = job.spec;
+  start.micro_batch_size = job.micro_batch_size;
   start.checkpoints.assign(job.checkpoints.rbegin(), job.checkpoints.rend());
   turn.SendToHost(node, std::move(start));
 }
@@ -124,6 +125,11 @@ void DoubtOrFail(Turn& turn, Job& job, const ProbeAnswered& answer) {
     ++check.round;
     check.digests.clear();
     SendProbe(turn, job, writer);
+    return;
+  }
+  if (answer.infrastructure) {
+    FailGang(turn, job, SeenByCore("host-check-storage", FailureClass::kInfrastructure),
+             absl::StrCat("host ", answer.node.value(), " cannot check the job's files: ", answer.error));
     return;
   }
   FailGang(turn, job, SeenByCore("host-check", FailureClass::kUser, Outlook::kNever), ProbeFailure(job, answer));

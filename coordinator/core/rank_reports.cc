@@ -18,7 +18,7 @@ int ExitsSeen(const Attempt& attempt) {
   return seen;
 }
 
-void OnRankExit(Turn& turn, Job& job, const RankExit& exit, bool cause_was_known) {
+void OnRankExit(Turn& turn, Job& job, const RankExit& exit, const std::optional<Cause>& known) {
   if (AllRanksSucceeded(*job.attempt)) {
     if (job.phase == JobPhase::kStopping) return;  // concluded when the hosts have released it
     for (const NodeId& host : job.attempt->unreleased) SendStop(turn, job, host);
@@ -26,13 +26,15 @@ void OnRankExit(Turn& turn, Job& job, const RankExit& exit, bool cause_was_known
     return;
   }
   if (ExitedWell(exit)) return;
-  if (std::optional<Cause> cause = FirstCause(*job.attempt); cause.has_value() && !cause_was_known) {
+  std::optional<Cause> cause = FirstCause(*job.attempt);
+  // A rank that fails because another has gone may be heard of before that one.
+  if (cause.has_value() && (!known.has_value() || known->text != cause->text)) {
     turn.Log(job, "rank-exited",
-             absl::StrCat("The attempt failed (", DescribeDiagnosis(cause->diagnosis), "): ", cause->text, "."));
-    StopAfterRankFailure(turn, job);
-  } else if (job.phase != JobPhase::kStopping) {
-    StopAfterRankFailure(turn, job);
+             absl::StrCat(known.has_value() ? "The first cause is another (" : "The attempt failed (",
+                          DescribeDiagnosis(cause->diagnosis), "): ", cause->text, "."));
   }
+  bool is_first = cause.has_value() && !known.has_value();
+  if (is_first || job.phase != JobPhase::kStopping) StopAfterRankFailure(turn, job);
 }
 
 }  // namespace
@@ -45,7 +47,7 @@ void OnRankChanged(Turn& turn, const RankChanged& event) {
   if (rank.node != event.node || event.phase <= rank.phase) return;
   if (event.phase == RankPhase::kExited && !event.exit.has_value()) return;
 
-  bool cause_was_known = FirstCause(*job->attempt).has_value();
+  std::optional<Cause> known = FirstCause(*job->attempt);
   int exits = ExitsSeen(*job->attempt);
   rank.phase = event.phase;
   if (event.pid != 0) rank.pid = event.pid;
@@ -55,7 +57,7 @@ void OnRankChanged(Turn& turn, const RankChanged& event) {
     rank.exit_order = exits + 1;
   }
   turn.Save(*job);
-  if (event.phase == RankPhase::kExited) OnRankExit(turn, *job, *event.exit, cause_was_known);
+  if (event.phase == RankPhase::kExited) OnRankExit(turn, *job, *event.exit, known);
   if (event.phase >= RankPhase::kRunning) MarkRunningIfReady(turn, *job);
 }
 

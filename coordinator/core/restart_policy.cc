@@ -27,6 +27,15 @@ Verdict JudgeLimited(Job& job, const Diagnosis& diagnosis) {
           .note = absl::StrCat("; attempts left after ", diagnosis.rule, ": ", diagnosis.retries_most - retries)};
 }
 
+Verdict JudgeSmaller(Job& job, const Diagnosis& diagnosis) {
+  int before = job.micro_batch_size;
+  if (before == 1) return Final("; a micro-batch is one sequence already", diagnosis);
+  job.micro_batch_size = before / 2;
+  return {.retry = true,
+          .note = absl::StrCat("; tried again with micro-batches of ", job.micro_batch_size, " instead of ", before,
+                               ", and more of them")};
+}
+
 Verdict JudgeUser(Job& job, const Diagnosis& diagnosis) {
   int most = job.requirements.max_restarts;
   if (job.user_restarts >= most) {
@@ -53,14 +62,22 @@ Verdict JudgeInfrastructure(Job& job, const Diagnosis& diagnosis) {
   return verdict;
 }
 
+// Nobody failed, so there is nothing to wait for; that it never gets anywhere is still a failure.
+Verdict JudgePlanned(Job& job, const Diagnosis& diagnosis) {
+  Verdict verdict = JudgeInfrastructure(job, diagnosis);
+  verdict.backoff = absl::ZeroDuration();
+  return verdict;
+}
+
 }  // namespace
 
 Verdict JudgeFailure(Job& job, const Diagnosis& diagnosis) {
   if (diagnosis.outlook == Outlook::kNever) return Final("", diagnosis);
+  if (diagnosis.outlook == Outlook::kSmaller) return JudgeSmaller(job, diagnosis);
   if (diagnosis.retries_most > 0) return JudgeLimited(job, diagnosis);
   switch (diagnosis.failure_class) {
     case FailureClass::kUser: return JudgeUser(job, diagnosis);
-    case FailureClass::kScheduler: return {.retry = true, .note = ""};
+    case FailureClass::kScheduler: return JudgePlanned(job, diagnosis);
     case FailureClass::kInfrastructure:
     case FailureClass::kUnknown: return JudgeInfrastructure(job, diagnosis);
     case FailureClass::kNone: break;

@@ -1,9 +1,10 @@
 // Is a failed job tried again, and when?
 //
 //   outlook never    no: it would fail the same way
-//   a rule's limit   up to so many times, at once, beside all budgets (memory that ran out)
+//   outlook smaller  at once, with half the micro-batch, until that is one sequence (a device's memory that ran out)
+//   a rule's limit   up to so many times, at once, beside all budgets (a host's memory that ran out)
 //   user             up to the job's maxRestarts, at once
-//   scheduler        at once: it was planned
+//   scheduler        at once: it was planned; counts as the infrastructure's
 //   infrastructure,  at once the first time after a checkpoint has advanced, then after 1 s, 2 s, 4 s, ... 60 s; the
 //   unknown          job's maxAttemptsWithoutProgress ends it
 //

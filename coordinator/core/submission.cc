@@ -46,6 +46,7 @@ void OnJobSubmitted(Turn& turn, const JobSubmitted& event) {
   job.labels = event.labels;
   job.spec = event.spec;
   job.requirements = event.requirements;
+  job.micro_batch_size = event.requirements.micro_batch_size;
   job.idempotency_key = event.idempotency_key;
   job.submit_time = turn.now.wall;
   if (!job.idempotency_key.empty()) turn.state.jobs_by_key.emplace(KeyOf(job), job.id);

@@ -17,6 +17,7 @@ const char* OutlookName(Outlook outlook) {
   switch (outlook) {
     case Outlook::kMayHelp: return "may-help";
     case Outlook::kOtherNode: return "other-node";
+    case Outlook::kSmaller: return "smaller";
     case Outlook::kNever: return "never";
   }
   return "?";

@@ -19,6 +19,7 @@ const char* FailureClassName(FailureClass c);
 enum class Outlook {
   kMayHelp,
   kOtherNode,  // the same node would fail again
+  kSmaller,    // the same micro-batch would not fit again
   kNever,
 };
 const char* OutlookName(Outlook outlook);

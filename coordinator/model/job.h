@@ -174,6 +174,9 @@ struct Job {
   int64_t last_generation = 0;
   int user_restarts = 0;
   std::map<std::string, int> limited_retries;  // by Diagnosis::budget
+  // Sequences a rank takes at once, halved each time that a device's memory did not suffice; at most the
+  // specification's. A global batch is then made of more of them.
+  int micro_batch_size = 1;
   // Since the checkpoint last advanced; gives the back-off and the no-progress cap.
   int infrastructure_failures = 0;
   absl::Duration backoff = absl::ZeroDuration();  // the one being waited for

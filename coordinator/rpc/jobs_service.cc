@@ -12,6 +12,7 @@
 #include "coordinator/rpc/grpc_status.h"
 #include "coordinator/rpc/job_lookup.h"
 #include "coordinator/rpc/job_mapping.h"
+#include "coordinator/rpc/reason.h"
 #include "coordinator/rpc/watch_job.h"
 
 namespace llmctl::rpc {
@@ -165,6 +166,7 @@ grpc::ServerUnaryReactor* JobsService::Change(grpc::CallbackServerContext* conte
 
 grpc::ServerUnaryReactor* JobsService::Cancel(grpc::CallbackServerContext* context, const v1::CancelJobRequest* request,
                                               v1::JobReply* reply) {
+  if (absl::Status status = CheckReason(request->reason()); !status.ok()) return FinishNow(context, status);
   absl::StatusOr<runtime::JobView> view = FindJob(*runtime_.snapshot(), request->id());
   if (!view.ok()) return FinishNow(context, view.status());
   return Change(context, core::JobCancelled{.job = view->job->id, .reason = request->reason()}, reply);

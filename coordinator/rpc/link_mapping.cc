@@ -1,9 +1,13 @@
 #include "coordinator/rpc/link_mapping.h"
 
+#include <algorithm>
 #include <set>
 #include <utility>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 
 #include "common/base/check.h"
 #include "common/base/status.h"
@@ -21,15 +25,26 @@ absl::StatusOr<RankPhase> ToModel(v1::RankPhase phase) {
   return absl::InvalidArgumentError(absl::StrCat("rank phase ", phase, ": expected starting, running or exited"));
 }
 
+// An agent sends less of each; what another program sends must not grow every record of the job.
+constexpr size_t kExitTextBytesMost = 64 << 10;
+
 RankExit ToModel(const v1::ExitRecord& exit) {
   return {.exit_code = exit.exit_code(),
           .signal = exit.signal(),
-          .fatal_class = exit.fatal_class(),
-          .fatal_message = exit.fatal_message(),
+          .fatal_class = exit.fatal_class().substr(0, kExitTextBytesMost),
+          .fatal_message = exit.fatal_message().substr(0, kExitTextBytesMost),
           .stopped_by_agent = exit.stopped_by_agent(),
           .start_failed = exit.start_failed(),
-          .log_tail = exit.log_tail(),
-          .kernel_log = exit.kernel_log()};
+          .log_tail = exit.log_tail().substr(0, kExitTextBytesMost),
+          .kernel_log = exit.kernel_log().substr(0, kExitTextBytesMost)};
+}
+
+// Node names stand in tables and are parts of file names.
+bool IsNodeName(absl::string_view name) {
+  if (name.empty() || name.size() > 253 || !absl::ascii_isalnum(static_cast<unsigned char>(name[0]))) return false;
+  return std::all_of(name.begin(), name.end(), [](unsigned char c) {
+    return absl::ascii_isalnum(c) || c == '-' || c == '_' || c == '.';
+  });
 }
 
 absl::StatusOr<core::ShimReport> ToModel(const v1::RunningShim& shim) {
@@ -49,8 +64,10 @@ absl::Status CheckHello(const v1::Hello& hello) {
         absl::StrCat("host ", hello.node(), " speaks link protocol ", hello.protocol_version(), ", this coordinator ",
                      kLinkProtocolVersion, ": run llm-worker and llm-coordinator of one release"));
   }
-  if (hello.node().empty() || hello.node().size() > 253) {
-    return absl::InvalidArgumentError("hello: node: expected a name of 1 to 253 bytes; give llm-worker --node");
+  if (!IsNodeName(hello.node())) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("hello: node: found \"", absl::CEscape(hello.node().substr(0, 253)), "\", expected 1 to 253 ",
+                     "letters, digits, '.', '-' or '_', the first a letter or digit; give llm-worker --node"));
   }
   if (hello.incarnation() < 1) {
     return absl::InvalidArgumentError(
@@ -100,7 +117,8 @@ core::ProbeAnswered ToModel(const NodeId& node, const v1::ProbeResult& result) {
           .ok = result.ok(),
           .error = result.error(),
           .dataset_digest = result.dataset_digest(),
-          .nonce = result.nonce()};
+          .nonce = result.nonce(),
+          .infrastructure = result.infrastructure()};
 }
 
 core::PreflightFinished ToModel(const NodeId& node, const v1::PreflightResult& result) {
@@ -254,6 +272,7 @@ v1::StartRanks ToProto(const core::StartRanks& command, const std::vector<std::s
     address->set_fabric_address(fabric_addresses[i]);
   }
   CHECK(out.mutable_spec()->ParseFromString(command.spec)) << "stored specification of job " << command.generation.job;
+  out.set_micro_batch_size(command.micro_batch_size);
   for (const CheckpointRecord& checkpoint : command.checkpoints) {
     v1::CommittedCheckpoint* to = out.add_checkpoints();
     to->set_step(checkpoint.step);

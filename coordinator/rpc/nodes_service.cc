@@ -13,6 +13,7 @@
 #include "common/base/status.h"
 #include "coordinator/core/node_ledger.h"
 #include "coordinator/rpc/grpc_status.h"
+#include "coordinator/rpc/reason.h"
 #include "coordinator/rpc/job_lookup.h"
 #include "coordinator/rpc/job_mapping.h"
 
@@ -23,14 +24,6 @@ namespace {
 constexpr absl::Duration kDrainDeadlineDefault = absl::Minutes(5);
 // Beyond it a number was meant in another unit.
 constexpr absl::Duration kDrainDeadlineMost = absl::Hours(30 * 24);
-constexpr size_t kReasonBytesMost = 1000;
-
-// It is shown in every table and kept with the node.
-absl::Status CheckReason(const std::string& reason) {
-  if (reason.size() <= kReasonBytesMost) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("reason: ", reason.size(), " bytes, at most ", kReasonBytesMost, " are taken"));
-}
 
 using DeviceOwners = std::map<std::pair<NodeId, int>, JobId>;
 

@@ -309,6 +309,7 @@ std::string EncodeJob(const Job& job) {
                   {"last_generation", job.last_generation},
                   {"user_restarts", job.user_restarts},
                   {"limited_retries", job.limited_retries},
+                  {"micro_batch_size", job.micro_batch_size},
                   {"infrastructure_failures", job.infrastructure_failures},
                   {"backoff", EncodeDuration(job.backoff)},
                   {"avoided_nodes", EncodeNodes(job.avoided_nodes)},
@@ -340,6 +341,9 @@ absl::StatusOr<Job> DecodeJob(const JobId& id, absl::string_view blob) {
   if (const json* requirements = fields.Find("requirements")) {
     fields.Merge(DecodeRequirements(*requirements, what, job.requirements));
   }
+  // Records of before it could shrink have none.
+  job.micro_batch_size = job.requirements.micro_batch_size;
+  fields.Read("micro_batch_size", job.micro_batch_size);
   fields.Read("idempotency_key", job.idempotency_key);
   DecodeProgressOfJob(fields, job);
   DecodeFailureOfJob(fields, what, job);

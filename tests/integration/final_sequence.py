@@ -8,7 +8,7 @@ runs from 0 to the end without gap or overlap says that the samples consumed are
 import dataclasses
 import json
 
-from training_job import GLOBAL_BATCH, Job, read_curve
+from training_job import Job, read_curve
 
 
 @dataclasses.dataclass
@@ -27,7 +27,7 @@ def final_sequence(job: Job) -> FinalSequence:
     lines = {step: [] for step in taken}
     for segment in ledger:
         curve = read_curve(job.curve_path(segment["generation"]))
-        for step in _steps_of(segment):
+        for step in _steps_of(segment, job.global_batch):
             taken[step] = taken.get(step, 0) + 1
             lines.setdefault(step, []).extend(curve.get(step, []))
     return FinalSequence(
@@ -44,8 +44,8 @@ def _last_manifest(job: Job) -> dict:
     return json.loads(found[-1].read_text())
 
 
-def _steps_of(segment: dict) -> range:
+def _steps_of(segment: dict, global_batch: int) -> range:
     first, end = segment["first_sample"], segment["last_sample"] + 1
-    if first % GLOBAL_BATCH != 0 or end % GLOBAL_BATCH != 0 or segment["skips"]:
+    if first % global_batch != 0 or end % global_batch != 0 or segment["skips"]:
         raise AssertionError(f"a generation consumed a part of a step, or skipped one: {segment}")
-    return range(first // GLOBAL_BATCH + 1, end // GLOBAL_BATCH + 1)
+    return range(first // global_batch + 1, end // global_batch + 1)

@@ -5,6 +5,7 @@ import unittest
 
 from cluster import Cluster
 from cluster_test_case import FAILED, SUCCEEDED, ClusterTestCase
+from final_sequence import final_sequence
 from lab import MemoryLimit
 from training_job import Job
 
@@ -12,6 +13,8 @@ STEPS = 30
 # The daemons and their shims fit, a trainer does not.
 TOO_LITTLE_MIB = 160
 ENOUGH_MIB = 4096
+# What a trainer may map for itself: enough for LibTorch and the model.
+DEVICE_MIB = 1280
 
 
 class OutOfMemory(ClusterTestCase):
@@ -47,6 +50,29 @@ class OutOfMemory(ClusterTestCase):
         view = self.wait_for_phase(cluster, job_id, SUCCEEDED)
         self.assertEqual(view["attempt"], 2)
         self.assert_undisturbed(job)
+
+
+class DeviceMemory(ClusterTestCase):
+    def test_job_that_does_not_fit_is_tried_with_smaller_micro_batches_only(self):
+        cluster = self.start_cluster(devices=())
+        host = cluster.worker("small", 2, ("prlimit", f"--data={DEVICE_MIB << 20}"))
+        cluster.workers.append(host)
+        host.start()
+        cluster.wait_until("the host is ready", cluster.ready_nodes)
+        job = Job("smaller", cluster.root / "checkpoints", steps=2, checkpoint_every=1, global_batch=1024,
+                  micro_batch=512)
+        job_id = self.submit(cluster, job)
+
+        view = self.wait_for_phase(cluster, job_id, SUCCEEDED)
+
+        self.assertGreater(view["attempt"], 1)
+        texts = [event["text"] for event in cluster.json("events", job_id)["events"]]
+        retries = [text for text in texts if "micro-batches of" in text]
+        self.assertEqual(len(retries), view["attempt"] - 1)
+        self.assertIn("micro-batches of 256 instead of 512", retries[0])
+        self.assertIn("Cannot allocate memory", " ".join(texts))
+        final = final_sequence(job)
+        self.assertEqual((final.lost, final.repeated), ([], []))
 
 
 if __name__ == "__main__":

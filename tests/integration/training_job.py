@@ -48,6 +48,8 @@ class Job:
     hosts: int = 1
     dataset: pathlib.Path | None = None
     checkpoint_every: int = 10
+    global_batch: int = GLOBAL_BATCH
+    micro_batch: int = 2
     extra: str = ""
 
     def write(self, folder: pathlib.Path) -> pathlib.Path:
@@ -65,8 +67,8 @@ metadata:
   sequenceLength: 64
 training:
   steps: {self.steps}
-  globalBatchSize: {GLOBAL_BATCH}
-  microBatchSize: 2
+  globalBatchSize: {self.global_batch}
+  microBatchSize: {self.micro_batch}
   validation:
     everySteps: 0
 checkpoint:

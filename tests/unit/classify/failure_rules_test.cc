@@ -71,7 +71,7 @@ std::vector<Example> Examples() {
       {"xid-hardware", Signal(6, xid + "31, pid=1\n" + xid + "94, Contained: SM"), kInfrastructure,
        Outlook::kOtherNode},
       {"xid-program", Signal(6, xid + "31, pid=1234, MMU Fault"), kUser, Outlook::kMayHelp},
-      {"kernel-machine-check", Signal(7, "mce: [Hardware Error]: Machine check events logged"), kInfrastructure,
+      {"kernel-machine-check", Signal(7, "[Hardware Error]: Uncorrected, software restartable error."), kInfrastructure,
        Outlook::kOtherNode},
       {"host-out-of-memory", Signal(9, "Memory cgroup out of memory: Killed process 77 (llm-trainer)"), kUser,
        Outlook::kMayHelp},
@@ -84,9 +84,10 @@ std::vector<Example> Examples() {
       {"killed", Signal(15), kInfrastructure, Outlook::kMayHelp},
       {"do-not-requeue", Code(93), kUser, Outlook::kNever},
       {"device-out-of-memory", Code(70, "internal", "CUDA out of memory. Tried to allocate 2.00 GiB"), kUser,
-       Outlook::kNever},
-      {"memory-ran-out", Code(66, "oom", "out of memory"), kUser, Outlook::kMayHelp},
+       Outlook::kSmaller},
       {"memory-ran-out", KilledForMemory(), kUser, Outlook::kMayHelp},
+      {"memory-refused", Code(66, "oom", "map 9 bytes for training: Cannot allocate memory"), kUser,
+       Outlook::kSmaller},
       {"gpu-memory-error", Code(70, "internal", "CUDA error: uncorrectable ECC error encountered"), kInfrastructure,
        Outlook::kOtherNode},
       {"gpu-lost", Printed(1, "RuntimeError: CUDA_ERROR_DEVICE_UNAVAILABLE"), kInfrastructure, Outlook::kOtherNode},
@@ -118,7 +119,8 @@ std::vector<Example> Examples() {
       {"crashed", Signal(11), kUnknown, Outlook::kMayHelp},
       {"crashed", Signal(6), kUnknown, Outlook::kMayHelp},
       {"exit-config", Code(64), kUser, Outlook::kNever},
-      {"exit-out-of-memory", Code(66), kUser, Outlook::kMayHelp},
+      {"exit-memory-refused", Code(66), kUser, Outlook::kSmaller},
+      {"exit-out-of-memory", Code(247), kUser, Outlook::kMayHelp},
       {"exit-infrastructure", Code(67), kInfrastructure, Outlook::kMayHelp},
       {"exit-infrastructure", Code(68), kInfrastructure, Outlook::kMayHelp},
       {"exit-internal", Code(70), kUnknown, Outlook::kMayHelp},
@@ -141,6 +143,27 @@ TEST(FailureRules, EachExampleIsToldByItsRule) {
   }
 }
 
+// The kernel's lines of the last minutes come with every exit, whoever they are about.
+TEST(FailureRules, WhatTheKernelSaysOfTheHostDoesNotExcuseTheUser) {
+  const std::string host = "[Hardware Error]: Uncorrected error\nI/O error, dev nvme0n1, sector 7\n";
+  for (const char* word : {"config", "user"}) {
+    RankExit exit = Code(word == std::string("config") ? 64 : 65, word, "loss is not finite at step 7");
+    exit.kernel_log = host;
+    EXPECT_EQ(FailureRules::Defaults()->Diagnose(exit).rule, word);
+  }
+  RankExit missing = Code(64, "config", "data.dataset: no dataset there");
+  missing.kernel_log = "NVRM: Xid (PCI:0000:17:00): 79, GPU has fallen off the bus.";
+  EXPECT_EQ(FailureRules::Defaults()->Diagnose(missing).rule, "config");
+}
+
+TEST(FailureRules, CorrectedErrorsAndOddDevicesAccuseNobody) {
+  for (const char* line : {"mce: [Hardware Error]: Machine check events logged",
+                           "[Hardware Error]: Corrected error, no action required.",
+                           "blk_update_request: I/O error, dev fd0, sector 0", "I/O error, dev sr0, sector 0"}) {
+    EXPECT_EQ(FailureRules::Defaults()->Diagnose(Signal(9, line)).strike, 0) << line;
+  }
+}
+
 TEST(FailureRules, NoRuleIsWithoutAnExample) {
   std::set<std::string> shown;
   for (const Example& example : Examples()) shown.insert(example.rule);
@@ -153,7 +176,7 @@ TEST(FailureRules, KnowTheExitCodesOfTheTrainerContract) {
 
   EXPECT_EQ(rule_of(contract::kExitConfig), "exit-config");
   EXPECT_EQ(rule_of(contract::kExitUser), "exit-user");
-  EXPECT_EQ(rule_of(contract::kExitOutOfMemory), "exit-out-of-memory");
+  EXPECT_EQ(rule_of(contract::kExitOutOfMemory), "exit-memory-refused");
   EXPECT_EQ(rule_of(contract::kExitInfrastructure), "exit-infrastructure");
   EXPECT_EQ(rule_of(contract::kExitOrphaned), "exit-infrastructure");
   EXPECT_EQ(rule_of(contract::kExitInternal), "exit-internal");

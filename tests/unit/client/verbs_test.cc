@@ -61,6 +61,18 @@ TEST_F(Verbs, SubmitSendsAbsolutePathsAndAKey) {
   EXPECT_THAT(out_.str(), StartsWith("submitted j-1 quickstart\n"));
 }
 
+TEST_F(Verbs, ASubmissionThatMayHaveBeenTakenNamesItsKey) {
+  cluster_.error = absl::ResourceExhaustedError("the coordinator cannot write its store");
+
+  absl::Status unknown = Submit({.file = "examples/quickstart.yaml"}, session_).status();
+
+  EXPECT_EQ(unknown.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(std::string(unknown.message()),
+              HasSubstr(absl::StrCat("--idempotency-key=", cluster_.submitted[0].idempotency_key())));
+  cluster_.error = absl::AlreadyExistsError("another job has this key");
+  EXPECT_EQ(Submit({.file = "examples/quickstart.yaml"}, session_).status(), cluster_.error);
+}
+
 TEST_F(Verbs, SubmitSendsNothingWhenTheFileIsBad) {
   std::string path = testing::TempDir() + "/bad.yaml";
   ASSERT_EQ(WriteFileAtomically(path, "kind: 5\n"), absl::OkStatus());

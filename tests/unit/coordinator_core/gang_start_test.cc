@@ -118,6 +118,22 @@ TEST(GangStart, AnswerOfAnEarlierRoundDoesNotCount) {
   EXPECT_THAT(world.Sent<StartRanks>(), SizeIs(2));
 }
 
+TEST(GangStart, AFileSystemThatFailsTheCheckIsNotTheJobsFault) {
+  CoreWorld world;
+  world.Connect("node-a");
+  JobId id = world.Submit(CoreWorld::Needs(1));
+  world.Place();
+  ProbeAnswered full = world.NotPassed(id, "node-a", "checkpoint.directory: No space left on device");
+  full.infrastructure = true;
+
+  world.Do(full);
+
+  EXPECT_EQ(world.job(id).phase, JobPhase::kQueued);
+  EXPECT_EQ(world.job(id).failure.failure_class, FailureClass::kInfrastructure);
+  EXPECT_THAT(world.reason(id), HasSubstr("No space left on device"));
+  world.Run(id);
+}
+
 TEST(GangStart, DifferentDatasetsFailTheJobAndBothDigestsAreNamed) {
   CoreWorld world;
   world.Connect("node-a");

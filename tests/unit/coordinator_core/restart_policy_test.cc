@@ -42,6 +42,8 @@ TEST(FirstCause, IsTheRankThatFailedOnItsOwnEvenIfItIsSeenLast) {
   EXPECT_EQ(world.job(id).phase, JobPhase::kFailed);
   EXPECT_EQ(world.job(id).failure.failure_class, FailureClass::kUser);
   EXPECT_THAT(world.reason(id), HasSubstr("rank 2 on node-a ended with exit code 65: loss is NaN at step 7"));
+  EXPECT_THAT(world.HistoryText(id, "rank-exited"), HasSubstr("first cause is another (user"))
+      << "the history must not leave it at the rank that was only seen first";
 }
 
 TEST(FirstCause, LostHostExplainsTheCollectivesThatFailedBecauseOfIt) {
@@ -87,20 +89,58 @@ TEST(RestartPolicy, UserFailuresSpendTheUsersBudget) {
   EXPECT_THAT(world.reason(id), HasSubstr("maxRestarts is 1"));
 }
 
-TEST(RestartPolicy, OutOfMemoryIsTriedOnceMore) {
+TEST(RestartPolicy, DeviceOutOfMemoryIsTriedOnlyWithSmallerMicroBatches) {
+  CoreWorld world;
+  world.Connect("node-a");
+  JobRequirements needs = Budgets(0, 1);
+  needs.global_batch_size = 8;
+  needs.micro_batch_size = 5;
+  JobId id = world.Submit(needs);
+  std::vector<int> tried;
+
+  for (int i = 0; i < 3; ++i) {
+    world.Place();
+    world.AnswerProbes(id);
+    tried.push_back(world.Sent<StartRanks>().at(0).micro_batch_size);
+    world.FailOnce(id, ExitCode(70, "CUDA out of memory. Tried to allocate 2.00 GiB"));
+  }
+
+  EXPECT_THAT(tried, testing::ElementsAre(5, 2, 1));
+  EXPECT_EQ(world.job(id).phase, JobPhase::kFailed);
+  EXPECT_THAT(world.reason(id), HasSubstr("a micro-batch is one sequence already; use a smaller model"));
+}
+
+TEST(RestartPolicy, HostOutOfMemoryIsTriedOnceMore) {
   CoreWorld world;
   world.Connect("node-a");
   JobId id = world.Submit(Budgets(5, 5));
+  RankExit killed = KilledBy(9);
+  killed.fatal_class = "oom";
 
   world.Run(id);
-  world.FailOnce(id, ExitCode(66));
+  world.FailOnce(id, killed);
   EXPECT_EQ(world.job(id).phase, JobPhase::kQueued);
   world.Run(id);
-  world.FailOnce(id, ExitCode(66));
+  world.FailOnce(id, killed);
 
   EXPECT_EQ(world.job(id).phase, JobPhase::kFailed);
-  EXPECT_EQ(world.job(id).failure.rule, "exit-out-of-memory");
+  EXPECT_EQ(world.job(id).failure.rule, "memory-ran-out");
   EXPECT_EQ(world.job(id).user_restarts, 0);
+}
+
+TEST(RestartPolicy, WhatWasPlannedIsTriedAtOnceButNotForEver) {
+  CoreWorld world;
+  world.state.rules = classify::FailureRules::Read(
+      R"({"rules": [{"name": "preempted", "when": {"exit_codes": [99]}, "class": "scheduler", "outlook": "may-help"}]})",
+      "rules").value();
+  world.Connect("node-a");
+  JobId id = world.Submit(Budgets(0, 3));
+
+  for (int i = 0; i < 3; ++i) {
+    world.Run(id);
+    world.FailOnce(id, ExitCode(99));
+    EXPECT_EQ(world.job(id).phase, i < 2 ? JobPhase::kQueued : JobPhase::kFailed);
+  }
 }
 
 TEST(RestartPolicy, InfrastructureIsTriedAtOnceThenWithGrowingBackoffUpToTheCap) {
@@ -165,23 +205,13 @@ TEST(RestartPolicy, MemoryHasOneBudgetWhateverRuleFindsThatItRanOut) {
   world.Run(id);
   world.FailOnce(id, killed);
   EXPECT_EQ(world.job(id).phase, JobPhase::kQueued);
+  killed.kernel_log = "";
+  killed.fatal_class = "oom";
   world.Run(id);
-  world.FailOnce(id, ExitCode(66));
+  world.FailOnce(id, killed);
 
   EXPECT_EQ(world.job(id).phase, JobPhase::kFailed);
   EXPECT_THAT(world.reason(id), HasSubstr("use a smaller training.microBatchSize"));
-}
-
-TEST(RestartPolicy, DeviceMemoryIsFinalAndNamesTheFieldToLower) {
-  CoreWorld world;
-  world.Connect("node-a");
-  JobId id = world.Submit(Budgets(5, 5));
-
-  world.Run(id);
-  world.FailOnce(id, ExitCode(70, "CUDA out of memory. Tried to allocate 2.00 GiB"));
-
-  EXPECT_EQ(world.job(id).phase, JobPhase::kFailed);
-  EXPECT_THAT(world.reason(id), HasSubstr("lower training.microBatchSize, or use more devices"));
 }
 
 TEST(RestartPolicy, HistoryTellsClassCauseAndWhatIsLeft) {

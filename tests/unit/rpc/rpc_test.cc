@@ -9,6 +9,7 @@
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 
+#include "coordinator/rpc/link_mapping.h"
 #include "coordinator/rpc/server.h"
 #include "coordinator/runtime/runtime.h"
 #include "coordinator/store/sqlite/sqlite_store.h"
@@ -471,22 +472,44 @@ TEST_F(RpcTest, HostsAreListedWithTheirDevicesAndJobs) {
   EXPECT_EQ(second.next_page_token(), "");
 }
 
-TEST_F(RpcTest, AgentOfAnotherProtocolIsRefusedWithWhatToDo) {
-  auto stub = v1::WorkerLink::NewStub(grpc::CreateChannel(server_->address(), grpc::InsecureChannelCredentials()));
+// What the coordinator answers to a host that says this.
+v1::CoordinatorMessage AnswerTo(const Server& server, const v1::Hello& hello) {
+  auto stub = v1::WorkerLink::NewStub(grpc::CreateChannel(server.address(), grpc::InsecureChannelCredentials()));
   grpc::ClientContext context;
   auto stream = stub->Connect(&context);
   v1::AgentMessage message;
-  message.mutable_hello()->set_node("host-a");
-  message.mutable_hello()->set_incarnation(1);
-  message.mutable_hello()->set_protocol_version(99);
+  *message.mutable_hello() = hello;
   stream->Write(message);
+  v1::CoordinatorMessage answer, more;
+  EXPECT_TRUE(stream->Read(&answer));
+  if (!answer.has_refused()) {
+    context.TryCancel();
+    return answer;
+  }
+  EXPECT_FALSE(stream->Read(&more));
+  EXPECT_FALSE(stream->Finish().ok());
+  return answer;
+}
 
-  v1::CoordinatorMessage answer;
-  ASSERT_TRUE(stream->Read(&answer));
+TEST_F(RpcTest, AgentOfAnotherProtocolIsRefusedWithWhatToDo) {
+  v1::Hello hello;
+  hello.set_node("host-a");
+  hello.set_incarnation(1);
+  hello.set_protocol_version(99);
 
-  EXPECT_THAT(answer.refused().reason(), HasSubstr("of one release"));
-  EXPECT_FALSE(stream->Read(&answer));
-  EXPECT_EQ(stream->Finish().error_code(), grpc::StatusCode::FAILED_PRECONDITION);
+  EXPECT_THAT(AnswerTo(*server_, hello).refused().reason(), HasSubstr("of one release"));
+}
+
+TEST_F(RpcTest, NodeNamesThatCannotStandInATableOrAPathAreRefused) {
+  v1::Hello hello;
+  hello.set_incarnation(1);
+  hello.set_protocol_version(kLinkProtocolVersion);
+  for (const char* name : {"", "rack1/host2", "host\x1b[31m", "../host", "a b", "größe"}) {
+    hello.set_node(name);
+    EXPECT_THAT(AnswerTo(*server_, hello).refused().reason(), HasSubstr("--node")) << name;
+  }
+  hello.set_node("rack1.host-2_b");
+  EXPECT_TRUE(AnswerTo(*server_, hello).has_welcome());
 }
 
 TEST_F(RpcTest, OnlyLoopbackIsServedUnlessToldOtherwise) {

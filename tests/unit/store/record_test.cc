@@ -33,6 +33,7 @@ Job FullJob() {
   job.last_attempt = 7;
   job.last_generation = 11;
   job.user_restarts = 1;
+  job.micro_batch_size = 1;
   job.limited_retries = {{"host-out-of-memory", 1}, {"mine", 2}};
   job.avoided_nodes = {NodeId("host-a")};
   job.accused_nodes = {NodeId("host-a"), NodeId("host-b")};

@@ -57,6 +57,7 @@ struct ProbeResult {
   std::string error;
   std::string dataset_digest;
   std::string nonce;  // of the probe that is answered
+  bool infrastructure = false;  // not passed because of this host or the file system, not of what the job asks for
 };
 struct PreflightResult {
   int64_t number = 0;  // of the newest order

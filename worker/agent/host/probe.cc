@@ -75,6 +75,12 @@ absl::StatusOr<std::string> Look(const ProbeOrdered& probe, const AllowedRoots& 
   return Sha256(*manifest);
 }
 
+// A full, failing or stale file system may be well again at the next attempt; a path that is wrong will not be.
+bool IsInfrastructure(absl::StatusCode code) {
+  return code == absl::StatusCode::kResourceExhausted || code == absl::StatusCode::kUnavailable ||
+         code == absl::StatusCode::kInternal;
+}
+
 }  // namespace
 
 ProbeResult ProbeFiles(const ProbeOrdered& probe, const AllowedRoots& roots) {
@@ -85,6 +91,7 @@ ProbeResult ProbeFiles(const ProbeOrdered& probe, const AllowedRoots& roots) {
     result.dataset_digest = *digest;
   } else {
     result.error = std::string(digest.status().message());
+    result.infrastructure = IsInfrastructure(digest.status().code());
   }
   return result;
 }

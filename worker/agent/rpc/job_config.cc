@@ -68,6 +68,7 @@ absl::StatusOr<contract::TrainerConfig> ToTrainerConfig(const v1::StartRanks& st
   config.model = ToModel(spec.model());
   config.data = {.dataset = spec.data().dataset(), .sequence_length = spec.data().sequence_length()};
   config.training = ToTraining(spec);
+  if (start.micro_batch_size() > 0) config.training.micro_batch_size = start.micro_batch_size();
   // 0 means one rank per device, which is what the gang's size says.
   config.data_parallel = spec.parallelism().data() > 0 ? spec.parallelism().data() : start.world_size();
   config.checkpoint = {.directory = contract::JobDirectory(spec.checkpoint().directory(), config.job),

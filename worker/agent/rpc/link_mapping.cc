@@ -132,6 +132,7 @@ void Fill(const ProbeResult& result, v1::ProbeResult* out) {
   out->set_error(result.error);
   out->set_dataset_digest(result.dataset_digest);
   out->set_nonce(result.nonce);
+  out->set_infrastructure(result.infrastructure);
 }
 
 void Fill(const PreflightResult& result, v1::PreflightResult* out) {

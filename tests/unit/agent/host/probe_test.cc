@@ -85,6 +85,24 @@ TEST_F(ProbeTest, AMissingDatasetIsNamed) {
   EXPECT_THAT(result.error, HasSubstr("/none/manifest.json"));
 }
 
+TEST_F(ProbeTest, ADiskThatFailsIsNotTheJobsFaultAWrongPathIs) {
+  ASSERT_TRUE(ProbeFiles(Order(true), anywhere_).ok);
+  EXPECT_FALSE(ProbeFiles({.dataset = root_ + "/none", .nonce = "n-1", .write = true}, anywhere_).infrastructure);
+
+  // Nothing is mapped at its start, which is an input/output error.
+  std::filesystem::remove(root_ + "/data/manifest.json");
+  std::filesystem::create_symlink("/proc/self/mem", root_ + "/data/manifest.json");
+  ProbeResult failing = ProbeFiles(Order(true), anywhere_);
+  EXPECT_THAT(failing.error, HasSubstr("Input/output error"));
+  EXPECT_TRUE(failing.infrastructure);
+
+  std::filesystem::remove(root_ + "/data/manifest.json");
+  std::filesystem::create_directory(root_ + "/data/manifest.json");
+  ProbeResult wrong = ProbeFiles(Order(true), anywhere_);
+  EXPECT_FALSE(wrong.ok);
+  EXPECT_FALSE(wrong.infrastructure) << wrong.error;
+}
+
 TEST_F(ProbeTest, ANonceCannotLeaveTheFolder) {
   ProbeOrdered order = Order(true);
   order.nonce = "../../n";
