@@ -31,7 +31,7 @@ const GenerationId kGeneration = {.job = JobId("j-1"), .attempt = 2, .generation
 
 TEST(Redact, UsersAndPasswordsOfUrlsAreLeftOut) {
   EXPECT_EQ(WithoutUserInfo("postgres://me:p@ss@db:5432/x?a=b@c"), "postgres://(left out)@db:5432/x?a=b@c");
-  EXPECT_EQ(WithoutUserInfo("a=http://u@h,https://h/@x,s3://k:v@b"), 
+  EXPECT_EQ(WithoutUserInfo("a=http://u@h,https://h/@x,s3://k:v@b"),
             "a=http://(left out)@h,https://h/@x,s3://(left out)@b");
   EXPECT_EQ(WithoutUserInfo("mail me@home ://"), "mail me@home ://");
   EXPECT_EQ(RedactedEnvironment({"HTTPS_PROXY=http://u:p@proxy:3128"}), "HTTPS_PROXY=http://(left out)@proxy:3128\n");
