@@ -8,9 +8,9 @@
 #include <vector>
 
 #include <gtest/gtest.h>
-#include "absl/strings/str_cat.h"
 
 #include "common/base/file.h"
+#include "tests/unit/temporary_directory.h"
 #include "worker/contract/collective_ring.h"
 
 namespace llmctl::engine::comm {
@@ -19,7 +19,10 @@ namespace {
 using contract::ReadRing;
 using contract::RingState;
 
-std::string RingPath(const char* name) { return absl::StrCat(testing::TempDir(), "/", getpid(), "-", name, ".ring"); }
+std::string RingPath(const char* name) {
+  static const TemporaryDirectory folder;
+  return folder / name;
+}
 
 TEST(Ring, ShowsWhereAKilledProcessWas) {
   std::string path = RingPath("killed");

@@ -1,8 +1,6 @@
 // A training run small enough for a test: its dataset, its configuration, its ranks as threads.
 #pragma once
 
-#include <unistd.h>
-
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -18,6 +16,7 @@
 
 #include "common/base/file.h"
 #include "common/base/rng.h"
+#include "tests/unit/temporary_directory.h"
 #include "worker/data/shards/dataset.h"
 #include "worker/engine/checkpoint/directory.h"
 #include "worker/engine/comm/in_process.h"
@@ -25,10 +24,11 @@
 
 namespace llmctl::trainer {
 
-// A new folder for one test.
+// A new folder for one test; gone when the program ends.
 inline std::string FreshDirectory(const std::string& name) {
+  static const TemporaryDirectory all;
   static int count = 0;
-  std::string path = absl::StrCat(testing::TempDir(), "/", name, "-", getpid(), "-", ++count);
+  std::string path = all / absl::StrCat(name, "-", ++count);
   EXPECT_TRUE(MakeDirectories(path).ok());
   return path;
 }

@@ -9,15 +9,18 @@
 #include <thread>
 
 #include <gtest/gtest.h>
-#include "absl/strings/str_cat.h"
 
 #include "common/base/file.h"
 #include "common/base/instant.h"
+#include "tests/unit/temporary_directory.h"
 
 namespace llmctl::contract {
 namespace {
 
-std::string PagePath(const char* name) { return absl::StrCat(testing::TempDir(), "/", getpid(), "-", name, ".page"); }
+std::string PagePath(const char* name) {
+  static const TemporaryDirectory folder;
+  return folder / name;
+}
 
 TEST(PhasePage, TellsOfAProcessThatIsGone) {
   std::string path = PagePath("gone");

@@ -158,7 +158,7 @@ class ShimTest : public testing::Test {
     bool alive = lock.valid() && ::flock(lock.get(), LOCK_EX | LOCK_NB) != 0;
     // 0 would be our own process group.
     if (pid_t pid = ShimPid(); alive && pid > 0) ::kill(pid, SIGKILL);
-    std::filesystem::remove_all(directory_);
+    std::filesystem::remove_all(std::filesystem::path(directory_).parent_path());
   }
 
   // Exit code of the starting process.
