@@ -96,4 +96,15 @@ absl::Status MakeDirectories(const std::string& path) {
   return absl::OkStatus();
 }
 
+absl::Status MakeDirectoriesDurably(const std::string& path) {
+  std::error_code error;
+  std::filesystem::path folder = std::filesystem::path(path).lexically_normal();
+  if (!folder.has_filename()) folder = folder.parent_path();  // it ended in a slash
+  if (std::filesystem::is_directory(folder, error)) return absl::OkStatus();
+  std::filesystem::path parent = folder.parent_path();
+  if (parent != folder && !parent.empty()) LLM_RETURN_IF_ERROR(MakeDirectoriesDurably(parent.string()));
+  LLM_RETURN_IF_ERROR(MakeDirectories(folder.string()));
+  return SyncDirectory(parent.string());
+}
+
 }  // namespace llmctl

@@ -25,4 +25,7 @@ absl::Status SyncDirectory(const std::string& path);
 // Creates `path` and its parents; fine if it exists as a folder.
 absl::Status MakeDirectories(const std::string& path);
 
+// The same, and the names of those that it made survive a power loss.
+absl::Status MakeDirectoriesDurably(const std::string& path);
+
 }  // namespace llmctl

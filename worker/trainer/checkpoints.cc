@@ -1,5 +1,8 @@
 #include "worker/trainer/checkpoints.h"
 
+#include <sys/stat.h>
+
+#include <cerrno>
 #include <filesystem>
 #include <memory>
 #include <utility>
@@ -13,6 +16,7 @@
 #include "common/base/status.h"
 #include "worker/engine/checkpoint/checkpoint.h"
 #include "worker/engine/checkpoint/directory.h"
+#include "worker/trainer/failure.h"
 
 namespace llmctl::trainer {
 namespace {
@@ -56,6 +60,13 @@ absl::Status CheckShape(const layout::ModelShape& expected, const layout::ModelS
   if (ShapeText(expected) == ShapeText(found)) return absl::OkStatus();
   return absl::InvalidArgumentError(
       absl::StrCat("holds another model: expected ", ShapeText(expected), ", found ", ShapeText(found)));
+}
+
+// Whether it is the checkpoint that is at fault: damaged, gone, or another's. Anything else (a file system that fails,
+// rights or memory that are short) may be otherwise at the next try, and going on from an older one would throw work
+// away.
+bool IsNoGood(const absl::Status& loaded) {
+  return absl::IsDataLoss(loaded) || absl::IsInvalidArgument(loaded) || absl::IsNotFound(loaded);
 }
 
 }  // namespace
@@ -201,7 +212,17 @@ absl::Status CheckpointKeeper::LoadState(const contract::ResumePoint& point, Tra
   return absl::OkStatus();
 }
 
+absl::Status CheckpointKeeper::CheckDirectory() const {
+  const std::string& directory = config_.checkpoint.directory;
+  struct stat info;
+  if (::stat(directory.c_str(), &info) == 0) return absl::OkStatus();
+  return ErrnoStatus(errno, absl::StrCat("look for the job's checkpoints in ", directory,
+                                         " (is its file system mounted on this host?)"));
+}
+
 absl::Status CheckpointKeeper::Resume(TrainingState& state) {
+  // Without its directory every checkpoint is missing, and none is lost.
+  LLM_RETURN_IF_ERROR(WithExitCode(CheckDirectory(), contract::kExitInfrastructure));
   for (const contract::ResumePoint& point : config_.resume_from) {
     absl::Status loaded = LoadState(point, state);
     if (loaded.ok()) {
@@ -209,19 +230,31 @@ absl::Status CheckpointKeeper::Resume(TrainingState& state) {
       RemoveLeftovers();
       return absl::OkStatus();
     }
+    if (!IsNoGood(loaded)) {
+      return WithExitCode(Annotate(loaded, "the checkpoint of step ", point.step, " cannot be read now, and may be whole"),
+                          contract::kExitInfrastructure);
+    }
     log_.alarm(absl::StrCat("CHECKPOINT PASSED OVER: step ", point.step, " in ", point.path, ": ", loaded.message()));
   }
-  return absl::NotFoundError(absl::StrCat("none of the ", config_.resume_from.size(),
-                                          " checkpoints to resume from is usable; restore one or submit the job anew"));
+  return WithExitCode(
+      absl::NotFoundError(absl::StrCat("none of the ", config_.resume_from.size(),
+                                       " checkpoints to resume from is usable; restore one or submit the job anew")),
+      contract::kExitConfig);
 }
 
 absl::Status CheckpointKeeper::LoadWeights(const std::string& path, TrainingState& state) {
-  absl::StatusOr<std::unique_ptr<checkpoint::CheckpointReader>> reader = checkpoint::CheckpointReader::Open(path);
-  if (!reader.ok()) return Annotate(reader.status(), "initFrom ", path);
-  LLM_RETURN_IF_ERROR(Annotate(CheckShape(shape_, (*reader)->manifest().model), "initFrom ", path));
+  absl::Status loaded = Annotate(LoadModel(path, state), "initFrom ", path);
+  // A path of the user's, and rights that the user has to give.
+  bool users = IsNoGood(loaded) || absl::IsPermissionDenied(loaded);
+  return WithExitCode(loaded, users ? contract::kExitConfig : contract::kExitInfrastructure);
+}
+
+absl::Status CheckpointKeeper::LoadModel(const std::string& path, TrainingState& state) const {
+  LLM_ASSIGN_OR_RETURN(std::unique_ptr<checkpoint::CheckpointReader> reader, checkpoint::CheckpointReader::Open(path));
+  LLM_RETURN_IF_ERROR(CheckShape(shape_, reader->manifest().model));
   std::vector<checkpoint::SliceTarget> targets;
   AppendTargets(Weights(state), state.model(), targets);
-  return Annotate((*reader)->Load(targets), "initFrom ", path);
+  return reader->Load(targets);
 }
 
 }  // namespace llmctl::trainer

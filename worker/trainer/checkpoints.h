@@ -51,15 +51,17 @@ class CheckpointKeeper {
   // Why the newest answered commit was refused; empty: it was not.
   const std::string& refusal() const { return refusal_; }
 
-  // Loads the newest whole checkpoint of config.resume_from into `state`. NotFound if none is whole; each one that
-  // was passed over has been logged.
+  // Loads the newest whole checkpoint of config.resume_from into `state`. Each one that was passed over, being damaged or
+  // gone, has been logged; one that cannot be read for another reason is an error at once. Errors have their exit code.
   absl::Status Resume(TrainingState& state);
-  // Only the weights.
+  // Only the weights. Errors have their exit code.
   absl::Status LoadWeights(const std::string& path, TrainingState& state);
 
  private:
   checkpoint::Manifest MakeManifest(const TrainingState& state) const;
   absl::Status LoadState(const contract::ResumePoint& point, TrainingState& state);
+  absl::Status LoadModel(const std::string& path, TrainingState& state) const;
+  absl::Status CheckDirectory() const;
   void RemoveLeftovers() const;
   void Remove(const std::string& path) const;
   absl::Status CheckManifest(const checkpoint::Manifest& manifest, const contract::ResumePoint& point) const;

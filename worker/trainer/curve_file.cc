@@ -31,7 +31,8 @@ absl::Status CurveFile::Append(const std::string& line) {
 
 absl::Status CurveFile::Write() {
   if (!file_.valid()) {
-    LLM_RETURN_IF_ERROR(MakeDirectories(std::filesystem::path(path_).parent_path().string()));
+    // Its parent is the checkpoints' too, and may be made here first.
+    LLM_RETURN_IF_ERROR(MakeDirectoriesDurably(std::filesystem::path(path_).parent_path().string()));
     file_.Reset(::open(path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644));
     if (!file_.valid()) return ErrnoStatus(errno, absl::StrCat("open ", path_));
   }

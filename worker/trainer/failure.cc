@@ -36,8 +36,6 @@ contract::ExitCode ExitCodeOf(const absl::Status& status) {
     case absl::StatusCode::kPermissionDenied:
     case absl::StatusCode::kUnimplemented:
       return contract::kExitConfig;
-    case absl::StatusCode::kResourceExhausted:
-      return contract::kExitOutOfMemory;
     case absl::StatusCode::kInternal:
       return contract::kExitInternal;
     default:

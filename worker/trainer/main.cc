@@ -101,7 +101,7 @@ absl::StatusOr<contract::ExitCode> CatchExceptions(const Command& command) {
   try {
     return command();
   } catch (const std::bad_alloc&) {
-    return absl::ResourceExhaustedError("out of memory");
+    return WithExitCode(absl::ResourceExhaustedError("out of memory"), contract::kExitOutOfMemory);
   } catch (const std::exception& error) {
     return absl::InternalError(error.what());
   }

@@ -135,7 +135,7 @@ absl::Status Run::Restore() {
   std::array<int64_t, 4> facts = {loaded.ok() ? 1 : 0, state_.step, state_.optimizer->updates(),
                                   state_.consumed_tokens};
   LLM_RETURN_IF_ERROR(Broadcast("restore.facts", facts.data(), facts.size(), DataType::kInt64));
-  if (rank() == 0) LLM_RETURN_IF_ERROR(WithExitCode(loaded, contract::kExitConfig));
+  if (rank() == 0) LLM_RETURN_IF_ERROR(loaded);
   if (facts[0] == 0) {
     // Rank 0 says what is wrong, and its end ends this wait: nobody else is to be taken for the cause before that.
     absl::Status peer_gone = setup_.communicator.Collective("restore.refused", Axis::kData, Op::kBarrier, {});

@@ -25,22 +25,28 @@ int64_t NowMs() {
   return int64_t{t.tv_sec} * 1000 + t.tv_nsec / 1000000;
 }
 
+void Pause() {
+  timespec pause = {.tv_sec = 0, .tv_nsec = 200000};
+  nanosleep(&pause, nullptr);
+}
+
 bool Ask(const contract::PhasePage& page, int64_t patience_ms) {
   uint64_t before = page.pictures();
   if (kill(getppid(), SIGUSR1) != 0) return false;
   int64_t deadline = NowMs() + patience_ms;
   while (page.pictures() == before) {
     if (NowMs() >= deadline) return false;
-    timespec pause = {.tv_sec = 0, .tv_nsec = 200000};
-    nanosleep(&pause, nullptr);
+    Pause();
   }
   return true;
 }
 
 void OnCrash(int number) {
-  // Of several threads that crash at once one asks.
+  // Of several threads that crash at once one asks, and ends the process when it has its picture; the others wait for
+  // that, or they would end it before.
   const contract::PhasePage* page = crash_page.exchange(nullptr);
   if (page != nullptr) Ask(*page, kCrashPatienceMs);
+  for (int64_t end = NowMs() + kCrashPatienceMs; page == nullptr && NowMs() < end;) Pause();
   signal(number, SIG_DFL);
   raise(number);
 }

@@ -14,6 +14,7 @@
 #include <map>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -55,12 +56,22 @@ class ShimLink {
   bool ended() const;
   std::string end_reason() const;
 
-  // Called from the reading thread when something came that cannot wait for the next step: Stop, an Assignment
-  // to a later generation, or the end of the link. Called at once if that has happened already; calls no method of
-  // this class. Waiting and later Calls fail by themselves then.
-  void OnUrgent(std::function<void()> handler);
+  // While it lives, `handler` is called from the reading thread when something came that cannot wait for the next step:
+  // Stop, an Assignment to a later generation, or the end of the link. Called at once if that has happened already;
+  // calls no method of this class. Waiting and later Calls fail by themselves then.
+  class UrgentHandler {
+   public:
+    UrgentHandler(ShimLink& link, std::function<void()> handler) : link_(link) { link_.OnUrgent(std::move(handler)); }
+    ~UrgentHandler() { link_.OnUrgent(nullptr); }
+    UrgentHandler(const UrgentHandler&) = delete;
+    UrgentHandler& operator=(const UrgentHandler&) = delete;
+
+   private:
+    ShimLink& link_;
+  };
 
  private:
+  void OnUrgent(std::function<void()> handler);
   void ReadLines();
   // False: the link is to end.
   bool HandleLine(absl::string_view line, bool first);

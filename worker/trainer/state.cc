@@ -4,13 +4,21 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 
 #include "common/base/status.h"
 #include "common/layout/memory.h"
 #include "common/layout/parameters.h"
+#include "worker/trainer/failure.h"
 
 namespace llmctl::trainer {
 namespace {
+
+absl::StatusOr<std::unique_ptr<engine::Arena>> CreateArena(int64_t bytes, absl::string_view user) {
+  absl::StatusOr<engine::Arena> arena = engine::Arena::Create(static_cast<size_t>(bytes));
+  if (arena.ok()) return std::make_unique<engine::Arena>(*std::move(arena));
+  return WithExitCode(Annotate(arena.status(), "memory for ", user), contract::kExitOutOfMemory);
+}
 
 absl::Status CreateOptimizer(const contract::OptimizerConfig& config, engine::kernels::Isa isa, TrainingState& state) {
   if (config.type != "adamw") {
@@ -19,9 +27,7 @@ absl::Status CreateOptimizer(const contract::OptimizerConfig& config, engine::ke
   LLM_ASSIGN_OR_RETURN(engine::kernels::Isa resolved, engine::kernels::ResolveIsa(isa));
   int64_t count = state.model().flat_size();
   int64_t bytes = 2 * layout::WholePages(count * static_cast<int64_t>(sizeof(float)));
-  absl::StatusOr<engine::Arena> arena = engine::Arena::Create(static_cast<size_t>(bytes));
-  if (!arena.ok()) return Annotate(arena.status(), "memory for the optimizer");
-  state.moments = std::make_unique<engine::Arena>(*std::move(arena));
+  LLM_ASSIGN_OR_RETURN(state.moments, CreateArena(bytes, "the optimizer"));
   engine::AdamW::Moments moments;
   moments.first = state.moments->Allocate<float>(count, "first moment");
   moments.second = state.moments->Allocate<float>(count, "second moment");
@@ -36,9 +42,7 @@ absl::StatusOr<OwnedModel> CreateOwnedModel(const layout::ModelShape& shape, con
   // Sizes of a shape that is none mean nothing.
   LLM_RETURN_IF_ERROR(layout::ValidateShape(shape));
   int64_t bytes = engine::ModelArenaBytes(shape, options);
-  absl::StatusOr<engine::Arena> arena = engine::Arena::Create(static_cast<size_t>(bytes));
-  if (!arena.ok()) return Annotate(arena.status(), "memory for the model");
-  owned.arena = std::make_unique<engine::Arena>(*std::move(arena));
+  LLM_ASSIGN_OR_RETURN(owned.arena, CreateArena(bytes, "the model"));
   LLM_ASSIGN_OR_RETURN(owned.model, engine::CreateModel(shape, options, *owned.arena));
   return owned;
 }

@@ -125,7 +125,8 @@ absl::StatusOr<contract::ExitCode> TrainInJob(const TrainOptions& options, const
   if (options.pictures) {
     communicator.OnFirstFailure([&phases] { AskForPicture(*phases, kPicturePatience); });
   }
-  link.OnUrgent([&communicator] { communicator.Abort(); });
+  // Also when LibTorch throws the communicator must not be aborted after its end.
+  ShimLink::UrgentHandler on_urgent(link, [&communicator] { communicator.Abort(); });
   absl::StatusOr<contract::ExitCode> outcome =
       RunTraining({.config = config,
                    .generation = assignment.generation,
@@ -135,7 +136,6 @@ absl::StatusOr<contract::ExitCode> TrainInJob(const TrainOptions& options, const
                    .log = log,
                    .isa = options.isa,
                    .numerics = Numerics(options, config.training.precision, assignment.world_size)});
-  link.OnUrgent(nullptr);
   if (!outcome.ok()) SayFatal(link, outcome.status());
   return outcome;
 }

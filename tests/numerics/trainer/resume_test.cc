@@ -15,6 +15,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 Requests Yield() { return {.yield = "preempted"}; }
 
@@ -133,6 +134,37 @@ TEST_F(DamagedCheckpoint, WithNoneWholeTheRunRefusesToStart) {
   EXPECT_TRUE(results[0].losses.empty());
 }
 
+// A file that is there and whole, but not for who opens it now.
+void MakeUnreadable(const std::string& path) {
+  std::filesystem::rename(path, path + ".aside");
+  std::filesystem::create_symlink(path, path);
+}
+
+TEST_F(DamagedCheckpoint, OneThatCannotBeReadNowIsNotPassedOver) {
+  for (const char* file : {"/manifest.json", "/optimizer.safetensors"}) {
+    std::string path = config_.resume_from[0].path + file;
+    MakeUnreadable(path);
+
+    RankResult resumed = RunRanks(config_, {.generation = 2})[0];
+
+    ASSERT_FALSE(resumed.exit.ok()) << file;
+    EXPECT_EQ(ExitCodeOf(resumed.exit.status()), contract::kExitInfrastructure) << resumed.exit.status();
+    EXPECT_THAT(std::string(resumed.exit.status().message()), HasSubstr("step 6 cannot be read now"));
+    EXPECT_THAT(resumed.log, Not(HasSubstr("PASSED OVER")));
+    std::filesystem::rename(path + ".aside", path);
+  }
+}
+
+TEST_F(DamagedCheckpoint, WithoutTheirDirectoryNoneIsLost) {
+  std::filesystem::rename(config_.checkpoint.directory, config_.checkpoint.directory + ".unmounted");
+
+  RankResult resumed = RunRanks(config_, {.generation = 2})[0];
+
+  ASSERT_FALSE(resumed.exit.ok());
+  EXPECT_EQ(ExitCodeOf(resumed.exit.status()), contract::kExitInfrastructure) << resumed.exit.status();
+  EXPECT_THAT(std::string(resumed.exit.status().message()), HasSubstr(config_.checkpoint.directory));
+}
+
 TEST(Resume, ACheckpointOfAnotherSpecificationIsPassedOver) {
   contract::TrainerConfig config = TinyConfig();
   RankResult first = RunRanks(config)[0];
@@ -170,6 +202,21 @@ TEST(InitFrom, TakesTheWeightsAndNothingElse) {
   EXPECT_EQ(student[0].losses.size(), 8u) << "progress does not come along";
   EXPECT_EQ(student[0].reports[0].learning_rate, teacher.reports[0].learning_rate);
   EXPECT_LT(student[0].losses[0], teacher.losses[0] - 0.5);
+}
+
+TEST(InitFrom, WhatIsNotThereIsTheUsersAndWhatCannotBeReadNowIsNot) {
+  contract::TrainerConfig config = TinyConfig();
+  config.init_from = RunRanks(config)[0].commits.back().path;
+  config.checkpoint.directory = FreshDirectory("checkpoints");
+  MakeUnreadable(config.init_from + "/model.safetensors");
+  RankResult unreadable = RunRanks(config)[0];
+  config.init_from += "-misspelt";
+  RankResult missing = RunRanks(config)[0];
+
+  ASSERT_FALSE(unreadable.exit.ok());
+  EXPECT_EQ(ExitCodeOf(unreadable.exit.status()), contract::kExitInfrastructure) << unreadable.exit.status();
+  ASSERT_FALSE(missing.exit.ok());
+  EXPECT_EQ(ExitCodeOf(missing.exit.status()), contract::kExitConfig) << missing.exit.status();
 }
 
 }  // namespace

@@ -1,9 +1,12 @@
 #include "common/base/file.h"
 
 #include <filesystem>
+#include <set>
 #include <string>
 
 #include <gtest/gtest.h>
+
+#include "tests/unit/seen_syncs.h"
 
 namespace llmctl {
 namespace {
@@ -44,6 +47,21 @@ TEST_F(FileTest, AWriteThatCannotReplaceItsTargetLeavesNothingBeside) {
   EXPECT_FALSE(WriteFileAtomically(folder_ + "/a", "x").ok());
 
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_), {}), 1);
+}
+
+TEST_F(FileTest, FoldersMadeDurablyAreNamedOnDiskOneInTheOther) {
+  SeenSyncs().clear();
+
+  ASSERT_TRUE(MakeDirectoriesDurably(folder_ + "/a/b/c/").ok());
+
+  EXPECT_TRUE(std::filesystem::is_directory(folder_ + "/a/b/c"));
+  std::string folder = std::filesystem::canonical(folder_);
+  EXPECT_EQ(SeenSyncs(), (std::set<std::string>{folder, folder + "/a", folder + "/a/b"}));
+  SeenSyncs().clear();
+  ASSERT_TRUE(MakeDirectoriesDurably(folder_ + "/a/b/c").ok());
+  EXPECT_TRUE(SeenSyncs().empty()) << "they are there";
+  ASSERT_TRUE(WriteFileAtomically(folder_ + "/a/file", "x").ok());
+  EXPECT_FALSE(MakeDirectoriesDurably(folder_ + "/a/file/d").ok());
 }
 
 }  // namespace

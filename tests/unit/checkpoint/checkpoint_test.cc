@@ -4,6 +4,7 @@
 #include <fstream>
 #include <numeric>
 #include <string>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,6 +12,7 @@
 #include "common/base/file.h"
 #include "common/base/rng.h"
 #include "tests/unit/checkpoint/sample_manifest.h"
+#include "tests/unit/seen_syncs.h"
 #include "tests/unit/temporary_directory.h"
 
 namespace llmctl::checkpoint {
@@ -67,6 +69,20 @@ TEST(Checkpoint, LoadsWhatWasSaved) {
   EXPECT_EQ(bias, state.bias);
   EXPECT_EQ((*reader)->manifest().step, 20);
   EXPECT_EQ(fs::path(state.saved.path).filename(), "step-00000020-a2-g3");
+}
+
+TEST(Checkpoint, TheFirstOfAJobSurvivesAPowerLossWithTheFoldersAboveIt) {
+  TemporaryDirectory folder;
+  std::string above = fs::canonical(folder.path());
+  std::vector<float> data(6);
+  SeenSyncs().clear();
+
+  absl::StatusOr<Saved> saved =
+      Save(above + "/jobs/j-1", SampleManifest(),
+           {{"a.safetensors", {{"weight", WholeBox({6}), DataType::kF32, data.data()}}}});
+
+  ASSERT_TRUE(saved.ok()) << saved.status();
+  EXPECT_THAT(SeenSyncs(), ::testing::IsSupersetOf({above, above + "/jobs", above + "/jobs/j-1", saved->path}));
 }
 
 TEST(Checkpoint, LoadsABoxThatWasNotSavedAsOne) {

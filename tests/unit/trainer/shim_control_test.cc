@@ -1,9 +1,11 @@
 #include "worker/trainer/shim_control.h"
 
 #include <atomic>
+#include <cerrno>
 
 #include <gtest/gtest.h>
 
+#include "common/base/status.h"
 #include "tests/unit/trainer/shim_end.h"
 #include "worker/trainer/failure.h"
 
@@ -101,7 +103,10 @@ TEST(ShimControl, AnUpdateIsRefused) {
 TEST(ExitCodeOf, FollowsTheStatusUnlessOneIsAttached) {
   EXPECT_EQ(ExitCodeOf(absl::NotFoundError("no dataset")), contract::kExitConfig);
   EXPECT_EQ(ExitCodeOf(absl::UnavailableError("a peer is gone")), contract::kExitInfrastructure);
-  EXPECT_EQ(ExitCodeOf(absl::ResourceExhaustedError("memory")), contract::kExitOutOfMemory);
+  // A full disk, or too many open files: not memory, unless who knows says so.
+  for (int error : {ENOSPC, EDQUOT, EMFILE, ENFILE}) {
+    EXPECT_EQ(ExitCodeOf(ErrnoStatus(error, "create a file")), contract::kExitInfrastructure) << error;
+  }
   EXPECT_EQ(ExitCodeOf(WithExitCode(absl::AbortedError("NaN"), contract::kExitUser)), contract::kExitUser);
 }
 

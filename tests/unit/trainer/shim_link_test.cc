@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <utility>
@@ -79,7 +80,7 @@ TEST(ShimLink, EndsWhenTheShimGoes) {
   ShimEnd shim;
   ShimLink link(shim.trainer_fd());
   std::atomic<int> urgent = 0;
-  link.OnUrgent([&] { ++urgent; });
+  ShimLink::UrgentHandler handler(link, [&] { ++urgent; });
 
   shim.SayHello();
   shim.Close();
@@ -98,10 +99,28 @@ TEST(ShimLink, StopIsUrgentAlsoForAHandlerThatComesLate) {
   ASSERT_TRUE(link.Wait(kLong));
 
   std::atomic<int> urgent = 0;
-  link.OnUrgent([&] { ++urgent; });
+  ShimLink::UrgentHandler handler(link, [&] { ++urgent; });
 
   while (urgent == 0) std::this_thread::yield();
   EXPECT_FALSE(link.ended());
+}
+
+TEST(ShimLink, AHandlerIsGoneWithItsScopeAlsoWhenThatEndsByAnException) {
+  ShimEnd shim;
+  ShimLink link(shim.trainer_fd());
+  std::atomic<int> urgent = 0;
+  try {
+    ShimLink::UrgentHandler handler(link, [&] { ++urgent; });
+    throw std::runtime_error("of a library");
+  } catch (const std::runtime_error&) {
+  }
+
+  shim.SayHello();
+  shim.Close();
+
+  ASSERT_TRUE(link.Wait(kLong));
+  while (!link.ended()) std::this_thread::yield();
+  EXPECT_EQ(urgent, 0);
 }
 
 TEST(ShimLink, ALineThatBreaksTheContractEndsIt) {

@@ -54,7 +54,7 @@ absl::StatusOr<std::string> Look(const ProbeOrdered& probe, const AllowedRoots& 
   std::string path = NoncePath(probe.checkpoint_directory, probe.nonce);
   if (probe.write) {
     LLM_RETURN_IF_ERROR(CheckNoForeignCheckpoints(probe));
-    absl::Status written = MakeDirectories(probe.checkpoint_directory);
+    absl::Status written = MakeDirectoriesDurably(probe.checkpoint_directory);
     if (written.ok()) written = WriteFileAtomically(path, probe.nonce);
     if (!written.ok()) return Annotate(written, "checkpoint.directory: this host cannot write to it");
   } else {

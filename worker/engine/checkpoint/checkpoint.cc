@@ -3,6 +3,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
+
 #include "absl/strings/str_cat.h"
 
 #include "common/base/check.h"
@@ -15,7 +17,7 @@ namespace llmctl::checkpoint {
 namespace {
 
 absl::Status PrepareDirectory(const std::string& directory, const std::string& path) {
-  LLM_RETURN_IF_ERROR(MakeDirectories(directory));
+  LLM_RETURN_IF_ERROR(MakeDirectoriesDurably(directory));
   if (::access(absl::StrCat(path, "/", kManifestName).c_str(), F_OK) == 0) {
     return absl::AlreadyExistsError(absl::StrCat("save checkpoint ", path, ": it has been saved already"));
   }
@@ -103,7 +105,9 @@ absl::StatusOr<std::unique_ptr<CheckpointReader>> CheckpointReader::Open(const s
 absl::Status CheckpointReader::OpenFile(const std::string& name, const FileRecord& record) {
   std::string path = absl::StrCat(path_, "/", name);
   struct stat info;
-  if (::stat(path.c_str(), &info) != 0) return Damaged(name, "is missing");
+  if (::stat(path.c_str(), &info) != 0) {
+    return errno == ENOENT ? Damaged(name, "is missing") : ErrnoStatus(errno, absl::StrCat("look at ", path));
+  }
   if (info.st_size != record.bytes) {
     return Damaged(name, absl::StrCat("has ", info.st_size, " bytes, the manifest says ", record.bytes));
   }
