@@ -1,20 +1,19 @@
 // The process that tests this host: `llm-trainer preflight` (listed as llm-preflight), started, listened to, and killed
 // when ranks come.
 //
-// Thread-safe; nothing here blocks but the destructor, for as long as a killed process takes to go.
+// A process that hangs where no signal reaches it (a dead disk is what the test looks for) is reported like any other
+// failure, and left to a thread that waits for it, for ever if need be: nobody else does, neither the next run nor the
+// end of the agent. Thread-safe; nothing here blocks.
 #pragma once
 
-#include <sys/types.h>
-
 #include <functional>
+#include <memory>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 
-#include "common/base/mutex.h"
-#include "common/base/unique_fd.h"
 #include "worker/agent/core/event.h"
 
 namespace llmctl::agent {
@@ -27,33 +26,27 @@ class PreflightRun {
     int devices = 1;
     std::string device_kind;
     std::vector<std::string> environment;
+    // Seconds of work, at the lowest priority on a host that may be busy with other things. A device that hangs, hangs
+    // for longer.
+    absl::Duration patience = absl::Minutes(10);
   };
-  // `done` is called from another thread, once for each Begin().
+  // `done` is called from any thread, once for each Begin(), and not after the end of this object.
   PreflightRun(Options options, std::function<void(PreflightFinished)> done);
   ~PreflightRun();
   PreflightRun(const PreflightRun&) = delete;
   PreflightRun& operator=(const PreflightRun&) = delete;
 
-  // The one before has ended.
+  // The one before has been reported.
   void Begin();
   void Cancel();
 
  private:
-  struct Child {
-    pid_t pid = 0;
-    UniqueFd output;
-  };
-  absl::StatusOr<Child> Start();
-  PreflightFinished Follow(const Child& child);
-  void Kill();
+  class Child;
+  absl::StatusOr<std::shared_ptr<Child>> Start() const;
 
   const Options options_;
   const std::function<void(PreflightFinished)> done_;
-
-  Mutex mutex_;
-  UniqueFd process_ ABSL_GUARDED_BY(mutex_);  // pidfd of the one that runs
-  bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;
-  std::thread thread_;
+  std::shared_ptr<Child> child_;  // the newest
 };
 
 }  // namespace llmctl::agent
