@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <limits>
+#include <numeric>
 #include <system_error>
 #include <utility>
 
@@ -32,8 +34,6 @@ namespace {
 
 constexpr int64_t kLogBytes = 64 << 10;
 constexpr size_t kCollectives = 64;
-// Of one archive: a host with many ranks keeps all their views and stacks, and less of their logs.
-constexpr size_t kBundleBytesMax = 8 << 20;
 
 // Held open, since the agent moves it when the coordinator has heard of the end.
 struct RankDirectory {
@@ -125,30 +125,42 @@ std::string HostJson(const BundleSource& source, const std::vector<int>& ranks, 
                                  {"ranks", ranks},
                                  {"world_size", world_size},
                                  {"time", absl::FormatTime(absl::RFC3339_sec, now, absl::UTCTimeZone())}};
-  return json.dump(2) + "\n";
+  // A node may be called what is no text.
+  return json.dump(2, ' ', /*ensure_ascii=*/false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 
-// Each log keeps its end; everything else is small.
-void FitInto(size_t bytes_max, std::vector<archive::File>& files) {
-  size_t all = 0, logs = 0, logs_count = 0;
-  auto is_log = [](const archive::File& file) { return file.name.ends_with(".log"); };
-  for (const archive::File& file : files) {
-    all += file.content.size();
-    if (!is_log(file)) continue;
-    logs += file.content.size();
-    ++logs_count;
+// The most that each of so many bytes may keep for all to fit: who has less keeps all.
+size_t ShareOf(std::vector<size_t> sizes, size_t bytes_max) {
+  std::sort(sizes.begin(), sizes.end());
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    size_t share = bytes_max / (sizes.size() - i);
+    if (sizes[i] > share) return share;
+    bytes_max -= sizes[i];
   }
-  if (all <= bytes_max || logs_count == 0) return;
-  size_t rest = all - logs;
-  size_t each = (bytes_max > rest ? bytes_max - rest : 0) / logs_count;
+  return std::numeric_limits<size_t>::max();
+}
+
+// Each log keeps its end. Of the rest, which is small but for the stacks of many threads, the beginning is kept.
+void FitInto(size_t bytes_max, std::vector<archive::File>& files) {
+  auto is_log = [](const archive::File& file) { return file.name.ends_with(".log"); };
+  std::vector<size_t> logs, others;
+  for (const archive::File& file : files) (is_log(file) ? logs : others).push_back(file.content.size());
+  size_t all_logs = std::accumulate(logs.begin(), logs.end(), size_t{0});
+  size_t all_others = std::accumulate(others.begin(), others.end(), size_t{0});
+  if (all_logs + all_others <= bytes_max) return;
+  size_t of_log = ShareOf(logs, bytes_max - std::min(all_others, bytes_max));
+  size_t of_other = ShareOf(others, bytes_max);
   for (archive::File& file : files) {
-    if (is_log(file) && file.content.size() > each) file.content.erase(0, file.content.size() - each);
+    std::string& content = file.content;
+    if (is_log(file) && content.size() > of_log) content.erase(0, content.size() - of_log);
+    if (!is_log(file) && all_others > bytes_max && content.size() > of_other) content.resize(of_other);
   }
 }
 
 }  // namespace
 
-absl::StatusOr<std::vector<archive::File>> MakeBundle(const BundleSource& source, const Instant& now) {
+absl::StatusOr<std::vector<archive::File>> MakeBundle(const BundleSource& source, const Instant& now,
+                                                      size_t bytes_max) {
   std::vector<archive::File> files;
   std::vector<int> ranks;
   int world_size = 0;
@@ -162,7 +174,7 @@ absl::StatusOr<std::vector<archive::File>> MakeBundle(const BundleSource& source
   if (ranks.empty()) return absl::NotFoundError("no rank of the gang has left a directory");
   files.insert(files.begin(), {"host.json", HostJson(source, ranks, world_size, now.wall)});
   files.push_back({"kernel.log", KernelLogTail()});
-  FitInto(kBundleBytesMax, files);
+  FitInto(bytes_max, files);
   return files;
 }
 

@@ -13,6 +13,7 @@
 // together, so it may be late and slow.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -32,8 +33,12 @@ struct BundleSource {
   std::string state_dir;
 };
 
+// Of the files of one archive: a host with many ranks keeps less of their logs, and if need be less of their stacks.
+inline constexpr size_t kBundleBytesMax = 8 << 20;
+
 // Ranks whose directory is gone are left out. NotFound: no rank has one. `now` gives ages (monotonic) and the date.
-absl::StatusOr<std::vector<archive::File>> MakeBundle(const BundleSource& source, const Instant& now);
+absl::StatusOr<std::vector<archive::File>> MakeBundle(const BundleSource& source, const Instant& now,
+                                                      size_t bytes_max = kBundleBytesMax);
 
 // Writes the archive below <state-dir>/evidence and removes the oldest ones beyond what is kept.
 absl::Status StoreBundle(const BundleSource& source, const std::vector<archive::File>& files, absl::Time now);

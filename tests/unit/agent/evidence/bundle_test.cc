@@ -120,6 +120,30 @@ TEST_F(Bundle, LogsGiveWayWhenTheArchiveWouldBeTooBig) {
   EXPECT_THAT(Content(*files, "rank-2/view.json"), HasSubstr("data loader"));
 }
 
+TEST_F(Bundle, WithoutLogsToGiveUpTheLargestOfTheRestGivesWay) {
+  Write("stderr.log", std::string(60 << 10, 'x'));
+  Write(contract::kTrainerConfigFile, std::string(60 << 10, 'y'));
+  constexpr size_t kBytesMax = 20 << 10;
+
+  auto files = MakeBundle(source_, Now(), kBytesMax);
+
+  ASSERT_TRUE(files.ok());
+  size_t bytes = 0;
+  for (const archive::File& file : *files) bytes += file.content.size();
+  EXPECT_LE(bytes, kBytesMax);
+  EXPECT_GT(Content(*files, "rank-2/trainer.json").size(), kBytesMax / 2);
+  EXPECT_THAT(Content(*files, "rank-2/view.json"), HasSubstr("data loader"));
+}
+
+TEST_F(Bundle, ANameThatIsNoTextDoesNotCostTheArchive) {
+  source_.node = "host-\xff";
+
+  auto files = MakeBundle(source_, Now());
+
+  ASSERT_TRUE(files.ok());
+  EXPECT_THAT(Content(*files, "host.json"), HasSubstr("\"node\": \"host-"));
+}
+
 TEST_F(Bundle, IsReadPieceByPieceAndTheOldestGoFirst) {
   auto files = MakeBundle(source_, Now());
   ASSERT_TRUE(files.ok());
