@@ -33,6 +33,8 @@ constexpr absl::Duration kBackoffMin = absl::Milliseconds(100);
 constexpr absl::Duration kBackoffMax = absl::Seconds(2);
 // From dialling to the Welcome.
 constexpr absl::Duration kWelcomeTimeout = absl::Seconds(10);
+// Looks at files of jobs at once. Each takes milliseconds, or hangs with its file system.
+constexpr size_t kProbesMax = 64;
 
 absl::Duration MonotonicNow() { return Now().monotonic; }
 
@@ -70,7 +72,8 @@ Agent::Agent(Options options, StateDir state_dir, AgentMetrics& metrics)
       jitter_(Fingerprint64(absl::StrCat(identity_.node, identity_.boot_id, identity_.incarnation))),
       preflight_(std::move(options.preflight),
                  [inbox = inbox_](PreflightFinished finished) { inbox->Put(Event(std::move(finished))); }),
-      evidence_(std::move(options.evidence_program)) {
+      evidence_(std::move(options.evidence_program)),
+      probes_(kProbesMax) {
   for (const Device& device : identity_.devices) state_.devices.insert(device.index);
   state_.standbys_wanted = options.standbys_wanted;
 }
@@ -80,7 +83,7 @@ Agent::~Agent() = default;
 absl::Status Agent::Run() {
   LLM_RETURN_IF_ERROR(state_dir_.Load(state_));
   shims_.FindAll(MonotonicNow());
-  standbys_.FindAll();
+  state_.next_standby = standbys_.FindAll();
   events_.push_back(AgentStarted{});
   while (true) {
     StepAll();
@@ -145,8 +148,8 @@ void Agent::Execute(const Command& command) {
     Log(LogLevel::kError, "persist-failed", {{"what", what}, {"error", status.message()}});
   };
   std::visit(Overloaded{
-                 [&](const PersistFences&) {
-                   absl::Status status = state_dir_.PersistFences(state_);
+                 [&](const PersistFences& c) {
+                   absl::Status status = state_dir_.PersistFences(state_, c.job);
                    fences_lost_ = !status.ok();
                    report("fences", status);
                  },
@@ -161,7 +164,7 @@ void Agent::Execute(const Command& command) {
                  [&](const agent::SendToCoordinator& c) { SendToCoordinator(c.message); },
                  [&](const RunProbe& c) { StartProbe(c.probe); },
                  [&](const RemoveProbe& c) {
-                   work_.Add([c] { RemoveProbeFile(c.checkpoint_directory, c.nonce); });
+                   LookAtFiles(c.nonce, [c] { RemoveProbeFile(c.checkpoint_directory, c.nonce); });
                  },
                  [&](const RunPreflight&) { preflight_.Begin(); },
                  [&](const CancelPreflight&) { preflight_.Cancel(); },
@@ -342,7 +345,16 @@ void Agent::CollectEvidence(const GenerationId& generation) {
 }
 
 void Agent::StartProbe(const ProbeOrdered& probe) {
-  work_.Add([inbox = inbox_, probe, roots = roots_] { inbox->Put(Event(ProbeFinished{ProbeFiles(probe, roots)})); });
+  LookAtFiles(probe.nonce, [inbox = inbox_, probe, roots = roots_] {
+    inbox->Put(Event(ProbeFinished{ProbeFiles(probe, roots)}));
+  });
+}
+
+void Agent::LookAtFiles(const std::string& nonce, std::function<void()> look) {
+  if (probes_.Add(nonce, std::move(look))) return;
+  // Not answered: the coordinator's deadline says what there is to say, that a file system of this host may hang.
+  Log(LogLevel::kError, "files-not-looked-at",
+      {{"nonce", nonce}, {"why", absl::StrCat(kProbesMax, " earlier looks at files of jobs have not come back")}});
 }
 
 }  // namespace llmctl::agent

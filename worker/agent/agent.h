@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -20,6 +21,7 @@
 #include "worker/agent/core/event.h"
 #include "worker/agent/core/state.h"
 #include "worker/agent/host/evidence_collector.h"
+#include "worker/agent/host/loose_threads.h"
 #include "worker/agent/host/preflight_run.h"
 #include "worker/agent/host/shim_set.h"
 #include "worker/agent/host/standby_set.h"
@@ -78,6 +80,7 @@ class Agent {
   void SendToCoordinator(const AgentMessage& message);
   void CollectEvidence(const GenerationId& generation);
   void StartProbe(const ProbeOrdered& probe);
+  void LookAtFiles(const std::string& nonce, std::function<void()> look);
 
   const std::string coordinator_;
   HostIdentity identity_;
@@ -106,6 +109,7 @@ class Agent {
 
   PreflightRun preflight_;
   EvidenceCollector evidence_;
+  LooseThreads probes_;  // by nonce: its file is removed after it was written
   WorkQueue work_;  // last: its jobs use the rest
 };
 

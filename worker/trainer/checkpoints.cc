@@ -231,8 +231,9 @@ absl::Status CheckpointKeeper::Resume(TrainingState& state) {
       return absl::OkStatus();
     }
     if (!IsNoGood(loaded)) {
-      return WithExitCode(Annotate(loaded, "the checkpoint of step ", point.step, " cannot be read now, and may be whole"),
-                          contract::kExitInfrastructure);
+      return WithExitCode(
+          Annotate(loaded, "the checkpoint of step ", point.step, " cannot be read now, and may be whole"),
+          contract::kExitInfrastructure);
     }
     log_.alarm(absl::StrCat("CHECKPOINT PASSED OVER: step ", point.step, " in ", point.path, ": ", loaded.message()));
   }

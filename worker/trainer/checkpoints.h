@@ -51,8 +51,9 @@ class CheckpointKeeper {
   // Why the newest answered commit was refused; empty: it was not.
   const std::string& refusal() const { return refusal_; }
 
-  // Loads the newest whole checkpoint of config.resume_from into `state`. Each one that was passed over, being damaged or
-  // gone, has been logged; one that cannot be read for another reason is an error at once. Errors have their exit code.
+  // Loads the newest whole checkpoint of config.resume_from into `state`. Each one that was passed over, being damaged
+  // or gone, has been logged; one that cannot be read for another reason is an error at once. Errors have their exit
+  // code.
   absl::Status Resume(TrainingState& state);
   // Only the weights. Errors have their exit code.
   absl::Status LoadWeights(const std::string& path, TrainingState& state);

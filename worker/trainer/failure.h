@@ -1,9 +1,9 @@
 // How an error becomes an exit code of worker/contract/exit_codes.h.
 //
 // Most follow from the status code: what the configuration names but is not there or does not fit is a
-// configuration error, a peer or file system that fails, or has no room, is the infrastructure's. Where the same code can
-// mean either, the place that knows attaches the exit code to the status: so for memory, as ResourceExhausted is a full
-// disk's too.
+// configuration error, a peer or file system that fails, or has no room, is the infrastructure's. Where the same code
+// can mean either, the place that knows attaches the exit code to the status: so for memory, as ResourceExhausted is a
+// full disk's too.
 #pragma once
 
 #include <cstddef>

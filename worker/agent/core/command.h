@@ -17,8 +17,11 @@
 
 namespace llmctl::agent {
 
-// State::fences and State::outbox as they are now, durable when the command returns.
-struct PersistFences {};
+// State::fences and State::outbox as they are now, durable when the command returns. Of the fences that of `job` has
+// changed.
+struct PersistFences {
+  JobId job;
+};
 struct PersistOutbox {};
 
 // Starts a shim with its trainer, or makes the standby the rank's. ShimConnected or RankExited follows.

@@ -74,7 +74,7 @@ void RaiseFence(State& state, const GenerationId& id, Commands& out) {
   int64_t& fence = state.fences[id.job];
   if (id.generation <= fence) return;
   fence = id.generation;
-  out.push_back(PersistFences{});
+  out.push_back(PersistFences{id.job});
 }
 
 void KillOlderGangs(State& state, const GenerationId& newest, Commands& out) {

@@ -35,8 +35,10 @@ absl::StatusOr<std::unique_ptr<contract::LineLink>> ConnectToShim(const std::str
 
 // The lock of a directory whose shim is gone, so that none can start while we decide; invalid while one lives.
 UniqueFd LockDeadShim(const std::string& directory);
-// The kernel kills a trainer with its shim; what the trainer had started is left to us. A pidfd that becomes readable
-// when the trainer has ended; invalid if there is none any more.
+// The kernel kills a trainer with its shim. Where it has not done so yet, or the trainer hangs in the kernel, its whole
+// group is killed here; once the trainer is gone, nothing tells a group of its number from a stranger's, and what it
+// had started itself (ours start nothing) is left alone. A pidfd that becomes readable when the trainer has ended;
+// invalid if there is none any more.
 UniqueFd KillAbandonedTrainer(const std::string& directory);
 bool HasEnded(const UniqueFd& process);
 // Field 22 of /proc/<pid>/stat: with it the pid names one process; 0 if there is none.

@@ -31,6 +31,17 @@ void Discard(StandbySet::Taken& standby) {
   std::filesystem::remove_all(standby.directory, error);
 }
 
+// What its files take of the disk, about.
+int64_t BytesIn(const std::filesystem::path& directory) {
+  int64_t bytes = 0;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(directory, error)) {
+    uintmax_t size = entry.is_regular_file(error) ? entry.file_size(error) : 0;
+    if (!error) bytes += static_cast<int64_t>(size);
+  }
+  return bytes;
+}
+
 ExitRecord ToRecord(const contract::Exited& exited, const std::string& directory) {
   ExitRecord record = {.exit_code = exited.exit_code,
                        .signal = exited.signal,
@@ -269,9 +280,13 @@ void ShimSet::TrimEnded() const {
   for (const auto& entry : std::filesystem::directory_iterator(options_.ended, error)) {
     ended.emplace_back(entry.last_write_time(error), entry.path());
   }
-  if (ended.size() <= options_.ended_max) return;
-  std::sort(ended.begin(), ended.end());
-  for (size_t i = 0; i + options_.ended_max < ended.size(); ++i) std::filesystem::remove_all(ended[i].second, error);
+  std::sort(ended.rbegin(), ended.rend());
+  int64_t bytes = 0;
+  for (size_t i = 0; i < ended.size(); ++i) {
+    bytes += BytesIn(ended[i].second);
+    bool kept = i < options_.ended_max && (i == 0 || bytes <= options_.ended_bytes_max);
+    if (!kept) std::filesystem::remove_all(ended[i].second, error);
+  }
 }
 
 std::vector<pollfd> ShimSet::Descriptors() const {

@@ -48,7 +48,8 @@ class ShimSet {
     std::vector<std::string> environment;  // of every trainer, "NAME=value"; a job's env overrides it
     AllowedRoots roots{""};
     int64_t log_bytes_max = 256 << 20;  // per stream
-    size_t ended_max = 64;              // directories kept
+    size_t ended_max = 64;              // directories kept...
+    int64_t ended_bytes_max = int64_t{4} << 30;  // ...of so much together, the newest in any case
   };
   ShimSet(Options options, std::function<void(Event)> sink);
 

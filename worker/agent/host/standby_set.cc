@@ -13,6 +13,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 
+#include "common/base/check.h"
 #include "common/base/file.h"
 
 namespace llmctl::agent {
@@ -64,7 +65,7 @@ contract::StandbyConfig StandbySet::Config(const std::string& directory) const {
           .log_bytes_max = options_.log_bytes_max};
 }
 
-void StandbySet::FindAll() {
+int64_t StandbySet::FindAll() {
   std::vector<std::pair<int64_t, std::string>> found;
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator(options_.standbys, error)) {
@@ -72,6 +73,7 @@ void StandbySet::FindAll() {
   }
   std::sort(found.begin(), found.end());
   for (const auto& [number, directory] : found) Adopt(number, directory);
+  return found.empty() ? 1 : found.back().first + 1;
 }
 
 void StandbySet::Adopt(int64_t number, const std::string& directory) {
@@ -96,6 +98,7 @@ void StandbySet::Adopt(int64_t number, const std::string& directory) {
 }
 
 void StandbySet::Start(int64_t number) {
+  CHECK(!standbys_.contains(number)) << "standby " << number << " is not gone yet";
   std::string directory = DirectoryOf(number);
   RemoveDirectory(directory);
   absl::Status status = MakeDirectories(directory);

@@ -44,8 +44,10 @@ class StandbySet {
   };
   StandbySet(Options options, std::function<void(Event)> sink);
 
-  // Emits StandbyConnected for each that an earlier agent left and that can be used; ends the rest.
-  void FindAll();
+  // Emits StandbyConnected for each that an earlier agent left and that can be used; ends the rest. Returns the first
+  // number that none of them has: those that are ended keep theirs, and their directories, until they are gone.
+  [[nodiscard]] int64_t FindAll();
+  // `number` is no other's.
   void Start(int64_t number);
   void End(int64_t number);
   // The agent stops and leaves no process behind that nobody asked for.

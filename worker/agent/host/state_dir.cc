@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <utility>
@@ -25,6 +26,10 @@ absl::StatusOr<std::string> ReadIfThere(const std::string& path) {
   absl::StatusOr<std::string> content = ReadFile(path);
   if (absl::IsNotFound(content.status())) return std::string();
   return content;
+}
+
+std::string FenceLine(const JobId& job, int64_t generation) {
+  return absl::StrCat(job.value(), "\t", generation, "\n");
 }
 
 absl::Status Damaged(const std::string& path, absl::string_view line, absl::string_view expected) {
@@ -65,6 +70,8 @@ absl::StatusOr<int64_t> StateDir::NextIncarnation() {
 absl::Status StateDir::Load(State& state) const {
   std::string path = path_ + "/fences";
   LLM_ASSIGN_OR_RETURN(std::string fences, ReadIfThere(path));
+  // A line without its end was being written when the host went down: nothing was done on its strength.
+  fences.erase(fences.rfind('\n') + 1);
   for (absl::string_view line : absl::StrSplit(fences, '\n', absl::SkipEmpty())) {
     std::vector<std::string> parts = absl::StrSplit(line, '\t');
     int64_t generation = 0;
@@ -89,10 +96,23 @@ absl::Status StateDir::Load(State& state) const {
   return absl::OkStatus();
 }
 
-absl::Status StateDir::PersistFences(const State& state) const {
-  std::string text;
-  for (const auto& [job, generation] : state.fences) absl::StrAppend(&text, job.value(), "\t", generation, "\n");
-  return WriteFileAtomically(path_ + "/fences", text);
+absl::Status StateDir::PersistFences(const State& state, const JobId& job) {
+  std::string path = path_ + "/fences";
+  if (!fences_.valid()) {
+    std::string text;
+    for (const auto& [each, generation] : state.fences) absl::StrAppend(&text, FenceLine(each, generation));
+    LLM_RETURN_IF_ERROR(WriteFileAtomically(path, text));
+    // If it cannot be opened it is written anew the next time.
+    fences_.Reset(::open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC));
+    return absl::OkStatus();
+  }
+  std::string line = FenceLine(job, state.fences.at(job));
+  ssize_t written = ::write(fences_.get(), line.data(), line.size());
+  if (written == static_cast<ssize_t>(line.size()) && ::fdatasync(fences_.get()) == 0) return absl::OkStatus();
+  absl::Status status = ErrnoStatus(written < 0 || written == static_cast<ssize_t>(line.size()) ? errno : ENOSPC,
+                                    absl::StrCat("add to ", path));
+  fences_.Reset();
+  return status;
 }
 
 absl::Status StateDir::PersistOutbox(const State& state) const {

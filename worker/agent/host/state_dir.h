@@ -2,7 +2,7 @@
 //
 //   lock          held while an agent lives: one agent per directory
 //   incarnation   how often an agent was started here
-//   fences        per line: job, highest generation started or stopped
+//   fences        per line: job, highest generation started or stopped; of several lines of a job the last counts
 //   outbox        per line: job, attempt, generation, the `checkpoint_commit` line (contract) with its wire id
 //   shims/        a directory per rank that may have a process (worker/contract/shim_config.h)
 //   standby/      a directory per trainer that waits for a job
@@ -38,7 +38,9 @@ class StateDir {
   absl::StatusOr<int64_t> NextIncarnation();
   // Fills in fences and outbox.
   absl::Status Load(State& state) const;
-  absl::Status PersistFences(const State& state) const;
+  // All of them at first, to leave out what later lines have made void; from then on that of `job` is added, since a
+  // start waits for it and there is one for each job that was ever here.
+  absl::Status PersistFences(const State& state, const JobId& job);
   absl::Status PersistOutbox(const State& state) const;
 
  private:
@@ -46,6 +48,7 @@ class StateDir {
 
   std::string path_;
   UniqueFd lock_;
+  UniqueFd fences_;  // to be added to; invalid: the file is to be written anew
 };
 
 }  // namespace llmctl::agent

@@ -1,5 +1,5 @@
-// One thread for what may block on a file system or the network while the main loop must go on: probes, log
-// reads. Jobs run in order; those not begun when the queue is destroyed are dropped.
+// One thread for what may block for some seconds while the main loop must go on: log reads, evidence. (What may block
+// for ever is for loose_threads.h.) Jobs run in order; those not begun when the queue is destroyed are dropped.
 #pragma once
 
 #include <deque>

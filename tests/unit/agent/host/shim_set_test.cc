@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <deque>
 #include <filesystem>
@@ -45,8 +46,9 @@ const GenerationId kGeneration = {.job = JobId("j-1"), .attempt = 1, .generation
 class World {
  public:
   // An agent's life: a second World on the same folder is the next.
-  explicit World(const std::string& folder, const std::string& mode, const std::string& roots = "")
-      : shims_(Options(folder, mode, roots), [this](Event event) { events_.push_back(std::move(event)); }) {
+  explicit World(const std::string& folder, const std::string& mode, const std::string& roots = "",
+                 size_t ended_max = 2)
+      : shims_(Options(folder, mode, roots, ended_max), [this](Event event) { events_.push_back(std::move(event)); }) {
     state.devices = {0, 1};
     shims_.FindAll(Now().monotonic);
     events_.push_back(AgentStarted{});
@@ -112,14 +114,16 @@ class World {
   int dialled = 0;
 
  private:
-  static ShimSet::Options Options(const std::string& folder, const std::string& mode, const std::string& roots) {
+  static ShimSet::Options Options(const std::string& folder, const std::string& mode, const std::string& roots,
+                                  size_t ended_max) {
     return {.shims = folder + "/shims",
             .ended = folder + "/ended",
             .shim_program = SHIM_PROGRAM,
             .trainer_program = folder + "/trainer-" + mode,
             .environment = {"PATH=/usr/bin:/bin", "FLAVOUR=none"},
             .roots = AllowedRoots(roots),
-            .ended_max = 2};
+            .ended_max = ended_max,
+            .ended_bytes_max = 1 << 20};
   }
   void StepAll() {
     while (!events_.empty()) {
@@ -353,6 +357,27 @@ TEST_F(ShimSetTest, OnlyTheNewestLogsAreKept) {
   world.Do(HeartbeatAnswered{1000});
 
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_ + "/ended"), {}), 2);
+  EXPECT_TRUE(world.shims().LogDirectory(kGeneration, 0).ok());
+}
+
+TEST_F(ShimSetTest, KeptLogsAreBoundedInBytesToo) {
+  std::string large = folder_ + "/ended/j-0-a1-g1-r0", small = folder_ + "/ended/j-0-a1-g2-r0";
+  auto now = std::filesystem::file_time_type::clock::now();
+  for (const std::string& directory : {large, small}) {
+    std::filesystem::create_directories(directory);
+    bool is_large = directory == large;
+    ASSERT_TRUE(WriteFileAtomically(directory + "/stdout.log", std::string(is_large ? 2 << 20 : 1, 'x')).ok());
+    std::filesystem::last_write_time(directory, now - std::chrono::hours(is_large ? 2 : 1));
+  }
+  World world(folder_, "exit", "", /*ended_max=*/64);
+  world.Connect();
+  world.Start();
+  ASSERT_TRUE(world.AwaitPhase(RankPhase::kExited));
+
+  world.Do(HeartbeatAnswered{1000});
+
+  EXPECT_FALSE(std::filesystem::exists(large));
+  EXPECT_TRUE(std::filesystem::exists(small));
   EXPECT_TRUE(world.shims().LogDirectory(kGeneration, 0).ok());
 }
 

@@ -8,12 +8,14 @@
 #include <signal.h>
 #include <sys/file.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstdlib>
 #include <deque>
 #include <filesystem>
 #include <functional>
+#include <iterator>
 #include <string>
 #include <utility>
 #include <variant>
@@ -58,7 +60,7 @@ class World {
     state.devices = {0, 1};
     state.standbys_wanted = 1;
     shims_.FindAll(Now().monotonic);
-    standbys_.FindAll();
+    state.next_standby = standbys_.FindAll();
     events_.push_back(AgentStarted{});
     StepAll();
   }
@@ -184,7 +186,14 @@ class StandbySetTest : public testing::Test {
     pollfd one = {process.get(), POLLIN, 0};
     return ::poll(&one, 1, static_cast<int>(absl::ToInt64Milliseconds(kDeadline))) == 1;
   }
-  bool NoStandbyIsLeft() const { return std::filesystem::is_empty(folder_ + "/standby"); }
+  int StandbysLeft() const {
+    return static_cast<int>(std::distance(std::filesystem::directory_iterator(folder_ + "/standby"), {}));
+  }
+  // Programs that this process has started, that have returned, and that it has not waited for.
+  static bool HasZombies() {
+    siginfo_t ended = {};
+    return ::waitid(P_ALL, 0, &ended, WEXITED | WNOHANG | WNOWAIT) == 0 && ended.si_pid != 0;
+  }
 
   const std::string folder_ = absl::StrCat(testing::TempDir(), "/standby_set_test_", ::getpid());
 };
@@ -229,7 +238,7 @@ TEST_F(StandbySetTest, OneThatIsKilledIsReplacedAndTheDirectoryIsGone) {
   ::kill(first, SIGKILL);
 
   ASSERT_TRUE(world.Await([&] { return !world.state.standbys.contains(number); }));
-  EXPECT_TRUE(NoStandbyIsLeft());
+  EXPECT_EQ(StandbysLeft(), 0);
   pid_t second = world.AwaitReady();
   EXPECT_GT(second, 0);
   EXPECT_NE(second, first);
@@ -275,6 +284,11 @@ TEST_F(StandbySetTest, TheNextAgentEndsOneOfAnotherBuildAndStartsItsOwn) {
   EXPECT_GT(own, 0);
   EXPECT_NE(own, waiting);
   EXPECT_TRUE(AwaitEnd(waiting));
+  // Each has its own number and directory, so that the end of the one is not taken for the other's.
+  EXPECT_EQ(second.state.standby_failures, 0);
+  EXPECT_TRUE(second.Await([&] { return StandbysLeft() == 1; }));
+  EXPECT_EQ(second.AwaitReady(), own);
+  EXPECT_FALSE(HasZombies());
 }
 
 TEST_F(StandbySetTest, ARankWhoseStandbyWasNotToldSoHearsItFromTheNextAgent) {

@@ -2,7 +2,9 @@
 
 #include <unistd.h>
 
+#include <cstdint>
 #include <filesystem>
+#include <map>
 #include <string>
 
 #include <gmock/gmock.h>
@@ -47,7 +49,7 @@ TEST_F(StateDirTest, FencesAndOutboxComeBack) {
       .request_id = 7, .step = 100, .path = "/c/\"odd\tname\"", .manifest_digest = "d", .next_sample = 800};
   {
     StateDir directory = *StateDir::Open(folder_);
-    ASSERT_TRUE(directory.PersistFences(state).ok());
+    ASSERT_TRUE(directory.PersistFences(state, JobId("j-1")).ok());
     ASSERT_TRUE(directory.PersistOutbox(state).ok());
   }
 
@@ -59,6 +61,39 @@ TEST_F(StateDirTest, FencesAndOutboxComeBack) {
   EXPECT_EQ(loaded.outbox.begin()->first, state.outbox.begin()->first);
   EXPECT_EQ(loaded.outbox.begin()->second.path, "/c/\"odd\tname\"");
   EXPECT_EQ(loaded.outbox.begin()->second.next_sample, 800);
+}
+
+TEST_F(StateDirTest, AFenceIsAddedWithoutWritingAllOthersAgain) {
+  State state;
+  for (int i = 0; i < 10000; ++i) state.fences[JobId(absl::StrCat("j-", i))] = 1;
+  StateDir directory = *StateDir::Open(folder_);
+  ASSERT_TRUE(directory.PersistFences(state, JobId("j-0")).ok());
+  auto before = std::filesystem::file_size(folder_ + "/fences");
+
+  for (int generation = 2; generation <= 4; ++generation) {
+    state.fences[JobId("j-7")] = generation;
+    ASSERT_TRUE(directory.PersistFences(state, JobId("j-7")).ok());
+  }
+
+  EXPECT_EQ(std::filesystem::file_size(folder_ + "/fences"), before + 3 * std::string("j-7\t2\n").size());
+  State loaded;
+  ASSERT_TRUE(directory.Load(loaded).ok());
+  EXPECT_EQ(loaded.fences, state.fences);
+}
+
+TEST_F(StateDirTest, AFenceThatWasBeingAddedWhenTheHostWentDownIsNone) {
+  StateDir directory = *StateDir::Open(folder_);
+  ASSERT_TRUE(WriteFileAtomically(folder_ + "/fences", "j-1\t4\nj-2\t1").ok());
+  State state;
+
+  ASSERT_TRUE(directory.Load(state).ok());
+
+  EXPECT_EQ(state.fences, (std::map<JobId, int64_t>{{JobId("j-1"), 4}}));
+  state.fences[JobId("j-2")] = 2;
+  ASSERT_TRUE(directory.PersistFences(state, JobId("j-2")).ok());
+  State again;
+  ASSERT_TRUE(directory.Load(again).ok());
+  EXPECT_EQ(again.fences, state.fences);
 }
 
 TEST_F(StateDirTest, DamagedRecordsAreNamedNotSkipped) {
