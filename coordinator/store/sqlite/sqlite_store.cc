@@ -5,7 +5,6 @@
 #include <soci/soci.h>
 #include <soci/sqlite3/soci-sqlite3.h>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 
 #include "common/base/mutex.h"
@@ -15,39 +14,11 @@
 #include "coordinator/store/sqlite/file_lock.h"
 #include "coordinator/store/sqlite/log_length.h"
 #include "coordinator/store/sqlite/migrations.h"
+#include "coordinator/store/sqlite/sqlite_error.h"
 #include "coordinator/store/sqlite/statements.h"
 
 namespace llmctl::store {
 namespace {
-
-// Sorted by what the caller can do: wait and try again, or give up.
-absl::StatusCode CodeOf(const soci::soci_error& error) {
-  const auto* sqlite = dynamic_cast<const soci::sqlite3_soci_error*>(&error);
-  switch (sqlite ? sqlite->result() & 0xff : SQLITE_ERROR) {
-    case SQLITE_FULL: return absl::StatusCode::kResourceExhausted;
-    case SQLITE_IOERR:
-    case SQLITE_BUSY:
-    case SQLITE_LOCKED:
-    case SQLITE_NOMEM:
-    case SQLITE_CANTOPEN: return absl::StatusCode::kUnavailable;
-    case SQLITE_READONLY:
-    case SQLITE_PERM: return absl::StatusCode::kPermissionDenied;
-    case SQLITE_CORRUPT:
-    case SQLITE_NOTADB: return absl::StatusCode::kDataLoss;
-    default: break;
-  }
-  // Errors of a step come from SOCI without SQLite's code: the text is all there is.
-  absl::string_view text = error.what();
-  if (absl::StrContains(text, "disk is full")) return absl::StatusCode::kResourceExhausted;
-  if (absl::StrContains(text, "disk I/O error") || absl::StrContains(text, "locked")) {
-    return absl::StatusCode::kUnavailable;
-  }
-  if (absl::StrContains(text, "readonly")) return absl::StatusCode::kPermissionDenied;
-  if (absl::StrContains(text, "malformed") || absl::StrContains(text, "not a database")) {
-    return absl::StatusCode::kDataLoss;
-  }
-  return absl::StatusCode::kInternal;
-}
 
 // The file itself; not thread-safe.
 class SqliteFile {
@@ -129,7 +100,7 @@ class SqliteFile {
     try {
       return Annotate(body(), what, " ", options_.path);
     } catch (const soci::soci_error& error) {
-      return absl::Status(CodeOf(error), absl::StrCat(what, " ", options_.path, ": ", error.what()));
+      return absl::Status(StatusCodeOf(error), absl::StrCat(what, " ", options_.path, ": ", error.what()));
     }
   }
 
