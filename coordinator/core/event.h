@@ -130,6 +130,7 @@ struct CheckpointOffered {
 struct JobHung {
   GenerationId generation;
   std::string text;  // which rank is waited for, for a person
+  std::vector<int> suspects = {};  // the ranks that it waits for; empty: none stands out
 };
 // A rank makes the others wait, or no longer does. Nothing is decided by it.
 struct StragglerSeen {

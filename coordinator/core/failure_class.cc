@@ -68,7 +68,9 @@ bool HasPrimaryRankFailure(const Attempt& attempt) {
 }
 
 std::optional<Cause> FirstCause(const Attempt& attempt) {
-  if (attempt.failure.has_value()) return Cause{attempt.failure->diagnosis, attempt.failure->text, NodeId()};
+  if (attempt.failure.has_value()) {
+    return Cause{attempt.failure->diagnosis, attempt.failure->text, attempt.failure->node};
+  }
   const RankState* first = nullptr;
   for (const RankState& rank : attempt.ranks) {
     if (!HasFailed(rank)) continue;

@@ -39,8 +39,8 @@ void ArmTimeLimit(Turn& turn, const Job& job);
 // ---- gang_stop.cc ------------------------------------------------------------------------------------------
 // Nothing failed: the ranks are asked to end.
 void StopGang(Turn& turn, Job& job, StopRequest request);
-// Something other than a rank ended the gang.
-void FailGang(Turn& turn, Job& job, Diagnosis diagnosis, std::string text);
+// Something other than a rank ended the gang. `node`: on whose account.
+void FailGang(Turn& turn, Job& job, Diagnosis diagnosis, std::string text, NodeId node = NodeId());
 // A rank ended the gang.
 void StopAfterRankFailure(Turn& turn, Job& job);
 // Sends the host (again) what the stop of the gang asks of it.

@@ -78,13 +78,13 @@ void StopGang(Turn& turn, Job& job, StopRequest request) {
   }
 }
 
-void FailGang(Turn& turn, Job& job, Diagnosis diagnosis, std::string text) {
+void FailGang(Turn& turn, Job& job, Diagnosis diagnosis, std::string text, NodeId node) {
   CHECK(HasLiveGang(job.phase)) << job.id << " is " << JobPhaseName(job.phase);
   // A failure seen during a stop explains ranks that only suffered from it, but not those that failed on their own.
   bool explains = !job.attempt->failure.has_value() && !HasPrimaryRankFailure(*job.attempt);
   if (explains) {
     turn.Log(job, "failure", absl::StrCat("The attempt failed: ", text, "."));
-    job.attempt->failure = GangFailure{std::move(diagnosis), std::move(text)};
+    job.attempt->failure = GangFailure{std::move(diagnosis), std::move(text), std::move(node)};
   }
   if (job.phase != JobPhase::kStopping) {
     job.reason = "the gang is being stopped after a failure";

@@ -32,6 +32,12 @@ int RoundsOf(const NodeStanding& standing) {
   return std::min(kBurnInRoundsFirst << doublings, kBurnInRoundsMost);
 }
 
+// Of a wait that began at trust_time.
+absl::Duration LeftOf(absl::Duration wait, const NodeStanding& standing, absl::Time now) {
+  if (standing.trust_time == absl::InfinitePast()) return wait;
+  return std::clamp(wait - (now - standing.trust_time), absl::ZeroDuration(), wait);
+}
+
 void WantPreflight(Turn& turn, Node& node) {
   node.standing.preflight_wanted = true;
   turn.Save(node);
@@ -44,6 +50,7 @@ void Quarantine(Turn& turn, Node& node, const std::string& reason) {
   standing.quarantine_reason = reason;
   ++standing.quarantines;
   standing.burn_in_passed = 0;
+  standing.burn_in_wait = absl::ZeroDuration();
   turn.Disarm(node.id, Timer::Purpose::kParole);
   turn.Save(node);
   turn.state.unsettled.insert(node.id);
@@ -53,6 +60,8 @@ void Quarantine(Turn& turn, Node& node, const std::string& reason) {
 void BeginParole(Turn& turn, Node& node) {
   NodeStanding& standing = node.standing;
   standing.trust = NodeTrust::kParole;
+  standing.trust_time = turn.now.wall;
+  standing.burn_in_wait = absl::ZeroDuration();
   standing.quarantine_reason.clear();
   // What brought it here has been paid for, half of it: else the next trifle would bring it back.
   standing.strike_score = std::min(StrikesOf(standing, turn.now.wall), kStrikesTolerated / 2);
@@ -68,10 +77,12 @@ void FailBurnIn(Turn& turn, Node& node) {
   standing.trust = NodeTrust::kQuarantined;
   standing.quarantine_reason = absl::StrCat("its burn-in failed: ", standing.preflight->failure);
   standing.burn_in_passed = 0;
-  absl::Duration wait = kBurnInRetryFirst * (int64_t{1} << std::min(standing.burn_in_failed, 8));
+  standing.trust_time = turn.now.wall;
+  standing.burn_in_wait =
+      std::min(kBurnInRetryFirst * (int64_t{1} << std::min(standing.burn_in_failed, 8)), kBurnInRetryMost);
   ++standing.burn_in_failed;
   turn.Save(node);
-  turn.Arm({.purpose = Timer::Purpose::kBurnIn, .node = node.id}, std::min(wait, kBurnInRetryMost));
+  turn.Arm({.purpose = Timer::Purpose::kBurnIn, .node = node.id}, standing.burn_in_wait);
 }
 
 void PassBurnIn(Turn& turn, Node& node) {
@@ -195,6 +206,16 @@ void EndParole(Turn& turn, const NodeId& id) {
   node.standing.trust = NodeTrust::kTrusted;
   node.standing.burn_in_failed = 0;
   turn.Save(node);
+}
+
+void ResumeWaits(Turn& turn, const Node& node) {
+  const NodeStanding& standing = node.standing;
+  if (standing.trust == NodeTrust::kParole) {
+    turn.Arm({.purpose = Timer::Purpose::kParole, .node = node.id}, LeftOf(kParolePeriod, standing, turn.now.wall));
+  } else if (standing.trust == NodeTrust::kQuarantined && standing.burn_in_wait > absl::ZeroDuration()) {
+    turn.Arm({.purpose = Timer::Purpose::kBurnIn, .node = node.id},
+             LeftOf(standing.burn_in_wait, standing, turn.now.wall));
+  }
 }
 
 bool AwaitsPreflight(const NodeStanding& standing) { return standing.preflight_wanted || IsQuarantined(standing); }

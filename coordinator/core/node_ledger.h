@@ -14,8 +14,8 @@
 // finds most nodes unfit is wrong about the nodes.
 //
 // A pre-flight is never in a job's way: it is ordered when a host has been idle for a while after its registration, or
-// is in burn-in, and whatever starts there cuts it short. Decay goes by wall time, as it spans restarts of the
-// coordinator; a clock that jumps can only forgive or hold a grudge.
+// is in burn-in, and whatever starts there cuts it short. Decay, parole and the waits between burn-ins go by wall time,
+// as they span restarts of the coordinator; a clock that jumps can only forgive or hold a grudge.
 #pragma once
 
 #include <optional>
@@ -36,6 +36,7 @@ inline constexpr size_t kStrikesKept = 20;
 inline constexpr double kStrikeLinkLost = 0.1;  // the lease ran out and the same boot came back
 inline constexpr double kStrikeRebooted = 1;    // another boot came back without the node having been drained
 inline constexpr double kStrikeUnfit = 3;       // its pre-flight failed
+inline constexpr double kStrikeHung = 0.5;      // a gang waited for a rank there: the host's doing, or the program's
 inline constexpr double kStrikeSerious = 0.5;   // ends a parole; asks for a pre-flight
 
 inline constexpr int kBurnInRoundsFirst = 3;
@@ -61,6 +62,8 @@ void RegisterNode(Turn& turn, Node& node, const std::optional<Node>& before);
 void OnPreflightFinished(Turn& turn, const PreflightFinished& event);
 void OnPreflightTimer(Turn& turn, const NodeId& node);
 void EndParole(Turn& turn, const NodeId& node);
+// After a start of the coordinator: a parole or a wait for the next burn-in goes on where it was.
+void ResumeWaits(Turn& turn, const Node& node);
 // The host has no link: nobody will hear how its pre-flight went.
 void ForgetPreflight(Turn& turn, const NodeId& node);
 

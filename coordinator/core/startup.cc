@@ -1,7 +1,7 @@
 // The coordinator has started on records that another life of it wrote.
 //
 // Training went on meanwhile, so nothing is decided until the hosts have spoken or the grace is over: gangs keep
-// their phases, every wait begins anew.
+// their phases, every wait for them begins anew. Those of the ledger last for hours and go on where they were.
 #include "absl/time/time.h"
 
 #include "coordinator/core/deadlines.h"
@@ -43,9 +43,7 @@ void ArmFor(Turn& turn, const Node& node, absl::Duration grace) {
   if (node.standing.service == NodeService::kDraining && !node.standing.drain_overdue) {
     turn.Arm({.purpose = Timer::Purpose::kDrain, .node = node.id}, node.standing.drain_deadline + grace);
   }
-  if (node.standing.trust == NodeTrust::kParole) {
-    turn.Arm({.purpose = Timer::Purpose::kParole, .node = node.id}, kParolePeriod);
-  }
+  ResumeWaits(turn, node);
 }
 
 }  // namespace

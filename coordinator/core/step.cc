@@ -13,6 +13,7 @@ namespace llmctl::core {
 
 std::vector<Command> Step(State& state, const Event& event, Instant now) {
   Turn turn(state, now);
+  const int64_t room = state.room;
   std::visit(Overloaded{
                  [&](const JobSubmitted& e) { OnJobSubmitted(turn, e); },
                  [&](const JobCancelled& e) { OnJobCancelled(turn, e); },
@@ -36,7 +37,8 @@ std::vector<Command> Step(State& state, const Event& event, Instant now) {
                  [&](const CoordinatorStarted& e) { OnCoordinatorStarted(turn, e); },
              },
              event);
-  SettleNodes(turn);
+  // Whatever lets a node's standing move on also makes room, or is a timer: no other step has to look at them all.
+  if (state.room != room || std::holds_alternative<TimerFired>(event)) SettleNodes(turn);
   for (const JobId& id : turn.forgotten_jobs()) Reindex(state, id);
   for (const JobId& id : turn.changed_jobs()) {
     Reindex(state, id);

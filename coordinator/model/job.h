@@ -91,6 +91,7 @@ struct RankState {
 struct GangFailure {
   Diagnosis diagnosis;
   std::string text;
+  NodeId node = NodeId();  // whose doing it may be; empty: nobody's in particular
   bool operator==(const GangFailure&) const = default;
 };
 

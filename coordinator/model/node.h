@@ -82,6 +82,9 @@ struct NodeStanding {
   bool drain_overdue = false;  // the deadline has passed
 
   NodeTrust trust = NodeTrust::kTrusted;
+  absl::Time trust_time = absl::InfinitePast();  // since when it is on parole, or its burn-in has failed
+  // How long after that time the burn-in that has failed is tried again.
+  absl::Duration burn_in_wait = absl::ZeroDuration();
   std::string quarantine_reason;
   // The sum of all strikes, each halved by every half-life since: as of strike_time.
   double strike_score = 0;

@@ -153,7 +153,9 @@ JsonText EncodeAttempt(const Attempt& attempt) {
                   {"start_time", EncodeTime(attempt.start_time)},
                   {"start_checkpoint_step", attempt.start_checkpoint_step}};
   if (attempt.failure) {
-    out.Set("failure", {{"diagnosis", EncodeDiagnosis(attempt.failure->diagnosis)}, {"text", attempt.failure->text}});
+    out.Set("failure", {{"diagnosis", EncodeDiagnosis(attempt.failure->diagnosis)},
+                        {"text", attempt.failure->text},
+                        {"node", attempt.failure->node.value()}});
   }
   return out;
 }
@@ -186,6 +188,9 @@ absl::Status DecodeFailure(const json& object, const std::string& what, GangFail
     fields.Merge(DecodeDiagnosis(*diagnosis, what, failure.diagnosis));
   }
   fields.Read("text", failure.text);
+  std::string node;
+  fields.Read("node", node);
+  failure.node = NodeId(node);
   return fields.status();
 }
 

@@ -87,6 +87,8 @@ JsonText EncodeStanding(const NodeStanding& standing) {
                   {"drain_deadline", EncodeDuration(standing.drain_deadline)},
                   {"drain_overdue", standing.drain_overdue},
                   {"trust", NodeTrustName(standing.trust)},
+                  {"trust_time", EncodeTime(standing.trust_time)},
+                  {"burn_in_wait", EncodeDuration(standing.burn_in_wait)},
                   {"quarantine_reason", standing.quarantine_reason},
                   {"strike_score", standing.strike_score},
                   {"strike_time", EncodeTime(standing.strike_time)},
@@ -107,6 +109,8 @@ absl::Status DecodeStanding(const json& object, const std::string& what, NodeSta
   fields.ReadDuration("drain_deadline", standing.drain_deadline);
   fields.Read("drain_overdue", standing.drain_overdue);
   fields.ReadEnum("trust", NodeTrust::kParole, NodeTrustName, standing.trust);
+  fields.ReadTime("trust_time", standing.trust_time);
+  fields.ReadDuration("burn_in_wait", standing.burn_in_wait);
   fields.Read("quarantine_reason", standing.quarantine_reason);
   fields.Read("strike_score", standing.strike_score);
   fields.ReadTime("strike_time", standing.strike_time);

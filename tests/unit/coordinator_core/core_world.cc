@@ -8,6 +8,7 @@
 #include "coordinator/core/handlers.h"
 #include "coordinator/core/node_ledger.h"
 #include "coordinator/core/snapshot_for_placement.h"
+#include "coordinator/core/turn.h"
 #include "coordinator/placement/placement.h"
 
 namespace llmctl::core {
@@ -24,6 +25,14 @@ void CoreWorld::Take(std::vector<Command> commands) {
   for (const Command& command : last) Keep(command);
   CheckStore();
   EXPECT_THAT(FindViolations(state), testing::IsEmpty());
+  CheckSettled();
+}
+
+void CoreWorld::CheckSettled() {
+  State copy = state;
+  Turn turn(copy, now);
+  SettleNodes(turn);
+  EXPECT_THAT(turn.Finish(), testing::IsEmpty()) << "a node could have moved on, and nobody has looked at it";
 }
 
 void CoreWorld::Keep(const Command& command) {

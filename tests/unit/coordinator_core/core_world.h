@@ -1,6 +1,7 @@
 // A coordinator core in a test's hands: hosts answer when the test says so, time passes when the test says so.
 //
-// After every step all invariants are checked, and that the records of Persist commands are the whole state.
+// After every step all invariants are checked, that the records of Persist commands are the whole state, and that no
+// node stays behind what its standing allows.
 #pragma once
 
 #include <map>
@@ -80,6 +81,7 @@ class CoreWorld {
  private:
   void Take(std::vector<Command> commands);
   void CheckStore();
+  void CheckSettled();
   void Keep(const Command& command);
 
   State store_;

@@ -130,6 +130,50 @@ TEST_F(NodeLedgerTest, BurnInThatFailsIsTriedAgainLaterAndLater) {
   EXPECT_EQ(TrustOf("node-a"), NodeTrust::kBurnIn);
 }
 
+// Coordinators come and go more often than a day passes.
+TEST_F(NodeLedgerTest, ParoleGoesOnWhereItWasWhenTheCoordinatorIsRestarted) {
+  Struck("node-a", 3);
+  for (int round = 0; round < kBurnInRoundsFirst; ++round) Finish("node-a", true);
+  ASSERT_EQ(TrustOf("node-a"), NodeTrust::kParole);
+
+  for (int restart = 0; restart < 4; ++restart) {
+    world.Advance(kParolePeriod / 4 - absl::Minutes(1));
+    ASSERT_EQ(TrustOf("node-a"), NodeTrust::kParole);
+    world.Restart();
+    world.Reconnect("node-a", {});
+  }
+  world.Advance(absl::Minutes(4));
+
+  EXPECT_EQ(TrustOf("node-a"), NodeTrust::kTrusted);
+}
+
+TEST_F(NodeLedgerTest, ARestartOfTheCoordinatorBringsNoBurnInForward) {
+  Struck("node-a", 3);
+  Finish("node-a", false);
+  world.Advance(kBurnInRetryFirst / 2);
+
+  world.Restart();
+  world.Reconnect("node-a", {});
+  EXPECT_EQ(TrustOf("node-a"), NodeTrust::kQuarantined);
+  world.Advance(kBurnInRetryFirst / 2 - absl::Seconds(1));
+  EXPECT_EQ(TrustOf("node-a"), NodeTrust::kQuarantined);
+  world.Advance(absl::Seconds(1));
+
+  EXPECT_EQ(TrustOf("node-a"), NodeTrust::kBurnIn);
+}
+
+TEST_F(NodeLedgerTest, AClockThatJumpsMakesNoWaitLongerThanItIs) {
+  Struck("node-a", 3);
+  Finish("node-a", false);
+  world.now.wall -= absl::Hours(1000);
+
+  world.Restart();
+  world.Reconnect("node-a", {});
+  world.Advance(kBurnInRetryFirst);
+
+  EXPECT_EQ(TrustOf("node-a"), NodeTrust::kBurnIn);
+}
+
 TEST_F(NodeLedgerTest, OneSeriousStrikeOnParoleIsEnoughAndTheNextBurnInIsLonger) {
   Struck("node-a", 3);
   for (int round = 0; round < kBurnInRoundsFirst; ++round) Finish("node-a", true);

@@ -1,6 +1,10 @@
 // Cordon, drain, uncordon: where ranks may go, and how jobs leave.
+#include <ctime>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "absl/strings/str_cat.h"
 
 #include "coordinator/core/deadlines.h"
 #include "coordinator/core/snapshot_for_placement.h"
@@ -289,6 +293,32 @@ TEST_F(NodeServiceTest, RepeatedRequestsAreFine) {
   Uncordon("node-a");
   Uncordon("node-a");
   EXPECT_TRUE(world.LastReply().ok());
+}
+
+// Processor time of a thousand submissions to a cluster of so many hosts, all busy and with a pre-flight to come: as
+// after an upgrade of all hosts.
+double CostOfSubmissions(int busy_hosts) {
+  State state;
+  for (int i = 0; i < busy_hosts; ++i) {
+    Node node = CoreWorld::MakeNode(absl::StrCat("node-", i));
+    node.standing.preflight_wanted = true;
+    state.connected.insert(node.id);
+    state.unsettled.insert(node.id);
+    state.device_owner[{node.id, 0}] = {JobId("j-0"), 1, 1};
+    state.nodes.emplace(node.id, node);
+  }
+  JobSubmitted submitted;
+  submitted.name = "train";
+  submitted.project = "default";
+  std::clock_t begin = std::clock();
+  for (int i = 0; i < 1000; ++i) Step(state, submitted, {absl::Seconds(i), absl::FromUnixSeconds(i)});
+  return static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
+}
+
+TEST(SettleNodes, ASubmissionCostsTheSameHoweverManyHostsAreToBeTested) {
+  double alone = CostOfSubmissions(0);
+
+  EXPECT_LT(CostOfSubmissions(3000), 5 * alone + 0.02) << "a thousand submissions without hosts took " << alone << " s";
 }
 
 }  // namespace

@@ -52,7 +52,7 @@ Job FullJob() {
   attempt.ranks = {rank, RankState{}};
   attempt.ranks_requested = true;
   attempt.unreleased = {NodeId("host-a"), NodeId("host-b")};
-  attempt.failure = GangFailure{diagnosis, "host lost"};
+  attempt.failure = GangFailure{diagnosis, "host lost", NodeId("host-a")};
   attempt.stop = StopRequest::kYield;
   attempt.stop_reason = "host-a is being drained";
   attempt.start_time = absl::FromUnixNanos(1700000000000000001);
@@ -141,6 +141,8 @@ TEST(NodeRecord, KeepsEveryField) {
   node.standing.drain_deadline = absl::Minutes(7);
   node.standing.drain_overdue = true;
   node.standing.trust = NodeTrust::kBurnIn;
+  node.standing.trust_time = absl::FromUnixNanos(1700000000000000003);
+  node.standing.burn_in_wait = absl::Minutes(20);
   node.standing.quarantine_reason = "memory";
   node.standing.strike_score = 1.0 / 3;
   node.standing.strike_time = absl::FromUnixNanos(1700000000000000001);
