@@ -102,6 +102,8 @@ struct ReplyToUser {
 struct ArmTimer {
   int64_t timer = 0;
   absl::Duration delay;
+  // It bounds how long hosts may take: time in which the runtime could not hear them does not count.
+  bool awaits_others = false;
 };
 // PlanReady, soon: placement runs on a snapshot of the state as it is after this step. Asked for with every
 // change that could matter; while a plan is being made, the runtime remembers one more request.

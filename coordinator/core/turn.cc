@@ -3,6 +3,25 @@
 #include <utility>
 
 namespace llmctl::core {
+namespace {
+
+bool AwaitsOthers(Timer::Purpose purpose) {
+  switch (purpose) {
+    case Timer::Purpose::kProbe:
+    case Timer::Purpose::kStart:
+    case Timer::Purpose::kStop:
+    case Timer::Purpose::kGrace:
+    case Timer::Purpose::kDrain: return true;
+    case Timer::Purpose::kBackoff:
+    case Timer::Purpose::kTimeLimit:
+    case Timer::Purpose::kPreflight:
+    case Timer::Purpose::kBurnIn:
+    case Timer::Purpose::kParole: break;
+  }
+  return false;
+}
+
+}  // namespace
 
 void Turn::Save(const Job& job) { jobs_.insert(job.id); }
 
@@ -37,8 +56,8 @@ void Turn::SendToHost(const NodeId& node, Command command) {
 
 void Turn::Arm(Timer timer, absl::Duration delay) {
   int64_t id = state.next_timer++;
+  outward_.push_back(ArmTimer{id, delay, AwaitsOthers(timer.purpose)});
   state.timers.emplace(id, std::move(timer));
-  outward_.push_back(ArmTimer{id, delay});
 }
 
 void Turn::Disarm(const JobId& job) {

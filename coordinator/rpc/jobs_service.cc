@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
@@ -98,6 +99,15 @@ absl::StatusOr<LogSource> FindLog(const runtime::Snapshot& snapshot, const v1::R
                     .stream = stream,
                     .offset = request.offset(),
                     .bytes_max = bytes_max}};
+}
+
+absl::StatusOr<runtime::EventReader::Question> FindEvents(const runtime::Snapshot& snapshot,
+                                                          const v1::ListEventsRequest& request) {
+  LLM_ASSIGN_OR_RETURN(runtime::JobView view, FindJob(snapshot, request.id()));
+  LLM_ASSIGN_OR_RETURN(int size, PageSize(request.page_size()));
+  LLM_ASSIGN_OR_RETURN(int64_t after, PageStart(request.page_token()));
+  // One more than asked for tells whether there is a next page.
+  return runtime::EventReader::Question{.job = view.job->id, .after = after, .limit = size + 1};
 }
 
 }  // namespace
@@ -231,19 +241,20 @@ grpc::ServerUnaryReactor* JobsService::ListCheckpoints(grpc::CallbackServerConte
 
 grpc::ServerUnaryReactor* JobsService::ListEvents(grpc::CallbackServerContext* context,
                                                   const v1::ListEventsRequest* request, v1::ListEventsReply* reply) {
-  absl::Status status = [&]() -> absl::Status {
-    LLM_ASSIGN_OR_RETURN(runtime::JobView view, FindJob(*runtime_.snapshot(), request->id()));
-    LLM_ASSIGN_OR_RETURN(int size, PageSize(request->page_size()));
-    LLM_ASSIGN_OR_RETURN(int64_t after, PageStart(request->page_token()));
-    // One more than asked for tells whether there is a next page.
-    LLM_ASSIGN_OR_RETURN(std::vector<JobEventRecord> events, runtime_.ReadEvents(view.job->id, after, size + 1));
-    bool more = static_cast<int>(events.size()) > size;
-    if (more) events.resize(size);
-    for (const JobEventRecord& event : events) *reply->add_events() = ToProto(event);
-    if (more) reply->set_next_page_token(absl::StrCat(events.back().sequence));
-    return absl::OkStatus();
-  }();
-  return FinishNow(context, status);
+  absl::StatusOr<runtime::EventReader::Question> question = FindEvents(*runtime_.snapshot(), *request);
+  if (!question.ok()) return FinishNow(context, question.status());
+  size_t size = question->limit - 1;
+  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  runtime_.events().Ask(*question, [reactor, reply, size](absl::StatusOr<std::vector<JobEventRecord>> events) {
+    if (events.ok()) {
+      bool more = events->size() > size;
+      if (more) events->resize(size);
+      for (const JobEventRecord& event : *events) *reply->add_events() = ToProto(event);
+      if (more) reply->set_next_page_token(absl::StrCat(events->back().sequence));
+    }
+    reactor->Finish(ToGrpc(events.status()));
+  });
+  return reactor;
 }
 
 }  // namespace llmctl::rpc

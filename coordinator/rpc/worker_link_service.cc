@@ -117,7 +117,8 @@ class Connection final : public LinkReactor {
     int64_t sequence = incoming_.heartbeat().sequence();
     runtime::HostReport report = {.standbys_ready = incoming_.heartbeat().standbys_ready(),
                                   .standby_memory_bytes = incoming_.heartbeat().standby_memory_bytes()};
-    runtime_.Heartbeat(node_, incarnation_, report, [durable = durable_, sequence] { durable->store(sequence); });
+    runtime_.Heartbeat(link_, node_, incarnation_, report,
+                       [durable = durable_, sequence] { durable->store(sequence); });
     v1::CoordinatorMessage message;
     message.mutable_heartbeat()->set_durable_sequence(durable_->load());
     outlet_->Send(std::move(message));

@@ -1,6 +1,8 @@
 #include "coordinator/runtime/commit_pipeline.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <map>
 #include <set>
 #include <utility>
 
@@ -10,6 +12,11 @@
 namespace llmctl::runtime {
 
 void CommitPipeline::Add(StepOutput step) { steps_.push_back(std::move(step)); }
+
+void CommitPipeline::Acknowledge(int64_t link, std::function<void()> give, int64_t revision) {
+  if (durable_ + in_flight_ == steps_.size()) steps_.push_back({.revision = revision});
+  steps_.back().acknowledge.insert_or_assign(link, std::move(give));
+}
 
 std::shared_ptr<const std::vector<store::Change>> CommitPipeline::Begin() {
   if (in_flight_ > 0) return nullptr;
@@ -33,6 +40,22 @@ void CommitPipeline::Succeeded() {
 void CommitPipeline::Failed() {
   CHECK_GT(in_flight_, 0u) << "no batch is in flight";
   in_flight_ = 0;
+  GatherAcknowledgements();
+}
+
+void CommitPipeline::GatherAcknowledgements() {
+  std::map<int64_t, std::function<void()>> newest;
+  auto waiting = steps_.begin() + static_cast<std::ptrdiff_t>(durable_);
+  for (auto step = waiting; step != steps_.end(); ++step) {
+    for (auto& [link, give] : step->acknowledge) newest.insert_or_assign(link, std::move(give));
+    step->acknowledge.clear();
+  }
+  auto is_empty = [](const StepOutput& step) {
+    return step.changes.empty() && step.outbox.empty() && step.left_out.empty();
+  };
+  steps_.erase(std::remove_if(waiting, steps_.end(), is_empty), steps_.end());
+  // There is one: the batch that failed had a change.
+  steps_.back().acknowledge = std::move(newest);
 }
 
 std::vector<StepOutput> CommitPipeline::TakeDurable() {

@@ -25,6 +25,9 @@ class CommitPipeline {
  public:
   // `inward` commands of the step are the caller's business and not kept.
   void Add(StepOutput step);
+  // A host wants to know when all steps so far are durable. Its earlier wish is dropped where it would be fulfilled at
+  // the same moment: a disk that fails for a night costs no memory by the heartbeat.
+  void Acknowledge(int64_t link, std::function<void()> give, int64_t revision);
 
   // The next batch, of at least one change; null while one is in flight or nothing waits to be written.
   std::shared_ptr<const std::vector<store::Change>> Begin();
@@ -40,10 +43,13 @@ class CommitPipeline {
 
   bool in_flight() const { return in_flight_ > 0; }
   bool empty() const { return steps_.empty(); }
+  size_t size() const { return steps_.size(); }
 
  private:
   // What wrote nothing needs no commit of its own once all before it is durable.
   void PassEmptySteps();
+  // All that waits will be one batch: one step can carry the wishes of all.
+  void GatherAcknowledgements();
 
   std::deque<StepOutput> steps_;  // durable ones, then those in flight, then waiting ones
   size_t durable_ = 0;

@@ -61,7 +61,7 @@ void CoreLoop::Run() {
     Inbox::Items items =
         parts_.inbox.Wait(std::chrono::steady_clock::now() + absl::ToChronoNanoseconds(NextWake(Now())));
     Instant now = Now();
-    ExtendLeasesAfterStall(now);
+    MakeUpForStall(now);
     for (const Inbox::Renewal& renewal : items.renewals) leases_.Renew(renewal.node, renewal.incarnation, now);
     if (items.commit) HandleCommit(*items.commit, now);
     for (Inbox::Item& item : items.events) TakeItem(item, now);
@@ -84,8 +84,7 @@ void CoreLoop::Run() {
 
 void CoreLoop::TakeItem(Inbox::Item& item, Instant now) {
   if (auto* acknowledgement = std::get_if<Acknowledgement>(&item)) {
-    pipeline_.Add({.revision = state_.counters.revision, .acknowledge = std::move(acknowledgement->give)});
-    return;
+    return pipeline_.Acknowledge(acknowledgement->link, std::move(acknowledgement->give), state_.counters.revision);
   }
   auto& event = std::get<core::Event>(item);
   if (auto* plan = std::get_if<core::PlanReady>(&event)) return TakePlan(*plan, now);
@@ -98,9 +97,11 @@ void CoreLoop::TakeItem(Inbox::Item& item, Instant now) {
 absl::Duration CoreLoop::NextWake(Instant now) const {
   // A lease's end is looked at when it comes, not a tick later: whoever waits for a lost host waits for that.
   absl::Duration wake = std::min(tick_, leases_.next_deadline() - now.monotonic);
-  if (!timers_.empty()) wake = std::min(wake, timers_.begin()->first - now.monotonic);
+  wake = std::min(wake, timers_.next_due() - now.monotonic);
   if (plan_wanted_ && !planning_) wake = std::min(wake, plan_not_before_ - now.monotonic);
-  if (retry_delay_ > absl::ZeroDuration()) wake = std::min(wake, retry_at_ - now.monotonic);
+  // While it is being tried again, the outcome wakes us.
+  bool retry_waits = retry_delay_ > absl::ZeroDuration() && !pipeline_.in_flight();
+  if (retry_waits) wake = std::min(wake, retry_at_ - now.monotonic);
   return std::max(wake, absl::ZeroDuration());
 }
 
@@ -119,22 +120,27 @@ StepOutput CoreLoop::Step(const core::Event& event, Instant now) {
 
 void CoreLoop::CarryOutInward(const core::Command& command, Instant now) {
   if (const auto* arm = std::get_if<core::ArmTimer>(&command)) {
-    timers_.emplace(now.monotonic + arm->delay, arm->timer);
+    timers_.Arm(*arm, now);
   } else if (std::holds_alternative<core::RequestPlan>(command)) {
     plan_wanted_ = true;
   }
 }
 
-void CoreLoop::ExtendLeasesAfterStall(Instant now) {
+void CoreLoop::MakeUpForStall(Instant now) {
   absl::Duration away = now - last_round_;
   last_round_ = now;
   // A round waits for at most a tick, so this much more was not our choice.
   if (away <= 2 * tick_) return;
   Log(LogLevel::kWarning, "coordinator-stalled", {{"for", absl::FormatDuration(away)}});
   parts_.metrics.CountStall();
-  leases_.Extend(away);
+  absl::Duration earliest = now.monotonic;
   // An agent's pauses grow with the time that it has been trying.
-  if (away >= options_.lease) leases_.KeepUntil(now.monotonic + options_.lease + std::min(2 * away, kReconnectTime));
+  if (away >= options_.lease) earliest += options_.lease + std::min(2 * away, kReconnectTime);
+  leases_.Extend(away);
+  leases_.KeepUntil(earliest);
+  timers_.Extend(away, earliest);
+  parts_.logs.Extend(away);
+  parts_.inspector.Extend(away);
 }
 
 void CoreLoop::ExpireLeases(Instant now) {
@@ -149,11 +155,7 @@ void CoreLoop::ExpireLeases(Instant now) {
 }
 
 void CoreLoop::FireTimers(Instant now) {
-  while (!timers_.empty() && timers_.begin()->first <= now.monotonic) {
-    int64_t timer = timers_.begin()->second;
-    timers_.erase(timers_.begin());
-    Deliver(core::TimerFired{timer}, now);
-  }
+  for (int64_t timer : timers_.TakeDue(now)) Deliver(core::TimerFired{timer}, now);
 }
 
 void CoreLoop::HandleCommit(const absl::Status& outcome, Instant now) {
@@ -233,9 +235,11 @@ void CoreLoop::ReleaseDurable() {
         parts_.progress.Forget(erased->job);
         parts_.ranks.Forget(erased->job);
       }
+      const auto* put = std::get_if<store::PutJob>(&change);
+      if (put && IsTerminal(put->job->phase)) parts_.ranks.Forget(put->job->id);
     }
     for (const core::Command& command : step.outbox) CarryOut(command);
-    if (step.acknowledge) step.acknowledge();
+    for (const auto& [link, give] : step.acknowledge) give();
   }
 }
 

@@ -11,13 +11,13 @@
 // Steps go on while a batch is being committed: the next batch gathers, and one fsync serves many steps.
 //
 // Time: all deadlines are monotonic. When the loop itself was held up for longer than it ever chooses to wait, the
-// renewals that were queued are applied first and all leases last longer by the time it was away. After a whole lease
-// the hosts have hung up: they also get the time to connect again.
+// renewals that were queued are applied first, and all leases and all waits for others' answers last longer by the time
+// it was away: what was said meanwhile may still be unread. After a whole lease the hosts have hung up: they also get
+// the time to connect again.
 #pragma once
 
 #include <chrono>
 #include <functional>
-#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -43,6 +43,7 @@
 #include "coordinator/runtime/rendezvous_store.h"
 #include "coordinator/runtime/reply_book.h"
 #include "coordinator/runtime/snapshot_hub.h"
+#include "coordinator/runtime/timer_queue.h"
 #include "coordinator/runtime/write_gate.h"
 
 namespace llmctl::runtime {
@@ -83,7 +84,7 @@ class CoreLoop {
   void Queue(StepOutput output) { pipeline_.Add(std::move(output)); }
   void CarryOut(const core::Command& command);
   void CarryOutInward(const core::Command& command, Instant now);
-  void ExtendLeasesAfterStall(Instant now);
+  void MakeUpForStall(Instant now);
   void ExpireLeases(Instant now);
   void FireTimers(Instant now);
   void HandleCommit(const absl::Status& outcome, Instant now);
@@ -101,7 +102,7 @@ class CoreLoop {
   core::State state_;
   LeaseTable leases_;
   CommitPipeline pipeline_;
-  std::multimap<absl::Duration, int64_t> timers_;  // by monotonic due time
+  TimerQueue timers_;
   Instant last_round_;
   bool plan_wanted_ = false;
   bool planning_ = false;

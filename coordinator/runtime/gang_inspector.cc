@@ -33,6 +33,11 @@ void GangInspector::Deliver(const NodeId& node, int64_t request_id, std::vector<
   ended.done(std::move(ended.views));
 }
 
+void GangInspector::Extend(absl::Duration stall) {
+  MutexLock lock(mutex_);
+  for (auto& [request, pending] : pending_) pending.deadline += stall;
+}
+
 void GangInspector::Expire(Instant now) {
   std::vector<Pending> late;
   {

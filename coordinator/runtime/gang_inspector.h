@@ -29,6 +29,8 @@ class GangInspector {
 
   void Inspect(const InspectionQuery& query, const std::set<NodeId>& hosts, Instant now, Done done);
   void Deliver(const NodeId& node, int64_t request_id, std::vector<diagnosis::RankView> views);
+  // The coordinator itself stood still: answers may have come that nobody has read.
+  void Extend(absl::Duration stall);
   // Ends inspections that have waited too long.
   void Expire(Instant now);
 

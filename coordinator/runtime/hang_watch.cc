@@ -17,8 +17,9 @@ constexpr absl::Duration kFirst = absl::Minutes(10);
 constexpr double kFirstFactor = 10;
 // The core gives up a start after 120 s, with less to say about it (core/deadlines.h).
 constexpr absl::Duration kStart = absl::Seconds(100);
-// A pulse that old says nothing about now: its host's lease is running out.
-constexpr absl::Duration kPulseFresh = absl::Seconds(5);
+// Of pulses: one lost heartbeat and a late one, however often hosts are heard of.
+constexpr absl::Duration kFreshLeast = absl::Seconds(5);
+constexpr double kFreshHeartbeats = 2.5;
 
 std::string Seconds(absl::Duration duration) {
   return absl::StrFormat("%.1f s", absl::ToDoubleSeconds(duration));
@@ -48,6 +49,7 @@ HangLimits LimitsOf(const StepHistory& steps, absl::Duration hang_after, absl::D
   HangLimits limits;
   limits.step = given ? std::max(hang_after, kGivenFactor * usual) : std::max(kDerivedLeast, kDerivedFactor * usual);
   limits.first = given ? std::max(limits.step, kFirstFactor * hang_after) : std::max(limits.step, kFirst);
+  if (steps.empty()) limits.step = limits.first;
   auto later = [&](absl::Duration longest) {
     return longest > absl::ZeroDuration() ? std::max(limits.step, kOthersFactor * longest) : absl::ZeroDuration();
   };
@@ -68,11 +70,14 @@ Patience PatienceWith(const RankPulse& pulse, const HangLimits& limits) {
   return {step, pulse.steps_here == 0 ? limits.first : limits.step};
 }
 
+HangWatch::HangWatch(absl::Duration heartbeats) : fresh_(std::max(kFreshLeast, kFreshHeartbeats * heartbeats)) {}
+
 HangWatch::Job& HangWatch::Of(const GenerationId& generation, Instant now) {
   Job& job = jobs_[generation.job];
   if (generation.generation > job.generation) {
     job.generation = generation.generation;
     job.since = now;
+    job.heard = now;
     job.ranks.clear();
     job.suspected = false;
   }
@@ -90,6 +95,8 @@ std::optional<HangWatch::Suspicion> HangWatch::Observe(const std::vector<RankPul
   const GenerationId& generation = pulses.front().generation;
   Job& job = Of(generation, now);
   if (generation.generation < job.generation) return std::nullopt;
+  if (now - job.heard > fresh_) job.since = now;
+  job.heard = now;
   for (const RankPulse& pulse : pulses) {
     job.ranks[pulse.rank] = {pulse, now};
     job.longest_validation = std::max(job.longest_validation, absl::Seconds(pulse.longest_validation_seconds));
@@ -103,9 +110,10 @@ std::optional<HangWatch::Suspicion> HangWatch::Observe(const std::vector<RankPul
   for (const auto& [rank, seen] : job.ranks) {
     if (facts.ended.contains(rank)) continue;
     suspicion.step = std::max(suspicion.step, seen.pulse.step);
+    suspicion.activities[rank] = seen.pulse.activity;
     Patience patience = PatienceWith(seen.pulse, limits);
     patience.age = std::min(patience.age, now - job.since);
-    if (now - seen.at > kPulseFresh || patience.age <= patience.limit) return std::nullopt;
+    if (now - seen.at > fresh_ || patience.age <= patience.limit) return std::nullopt;
     if (patience.age < tightest.age) tightest = patience;
   }
   if (tightest.age == absl::InfiniteDuration()) return std::nullopt;  // all have ended

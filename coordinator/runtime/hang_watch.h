@@ -4,7 +4,7 @@
 // take. What that is, the job's own past says:
 //
 //   step        hangAfter, but at least twice the 99th percentile of the last steps; without hangAfter, five times that
-//               percentile, at least a minute
+//               percentile, at least a minute; while no step of the job is known, as long as a first one
 //   first step, first validation, first checkpoint of an attempt    ten minutes, or ten times hangAfter; these open
 //               files, grow memory and compile
 //   later validations and checkpoints    five times the longest so far, at least as long as a step
@@ -12,8 +12,9 @@
 //   waiting for a commit    for ever: that is the coordinator's own doing
 //
 // One rank that is within its limit is enough for all: the others wait for it. A job counts as hanging no earlier than
-// a limit after this watch has first heard of the attempt: while no coordinator was there, ranks may have waited for
-// it.
+// a limit after this watch has first heard of the attempt, or has heard of it again after a silence: while no
+// coordinator was there, or it stood still, ranks may have waited for it. A coordinator that has just started knows of
+// no steps: how long they take it hears with the next one.
 //
 // Pure: `now` is an argument. Not thread-safe.
 #pragma once
@@ -50,7 +51,7 @@ class StepHistory {
 };
 
 struct HangLimits {
-  absl::Duration step;
+  absl::Duration step;        // `first`, while no step is known
   absl::Duration first;       // of something that this attempt has not done before
   absl::Duration validation;  // zero: the attempt has had none
   absl::Duration checkpoint;
@@ -71,6 +72,7 @@ class HangWatch {
   struct Suspicion {
     GenerationId generation;
     int64_t step = 0;  // the most that any rank has done
+    std::map<int, std::string> activities;  // by rank
     std::string text;  // "no step was finished for 31.2 s, and 30 s are allowed"
   };
 
@@ -79,6 +81,9 @@ class HangWatch {
     absl::Duration hang_after = absl::ZeroDuration();  // zero: not given
     std::set<int> ended;                               // ranks: nobody waits for them
   };
+
+  // `heartbeats`: how long hosts are silent between two.
+  explicit HangWatch(absl::Duration heartbeats);
 
   // Rank 0 has finished a step that took so long.
   void AddStep(const GenerationId& generation, double seconds);
@@ -95,7 +100,8 @@ class HangWatch {
   };
   struct Job {
     int64_t generation = 0;
-    Instant since;  // when the generation was first heard of
+    Instant since;  // when the generation was first heard of, or again after a silence
+    Instant heard;  // the last pulse
     std::map<int, Seen> ranks;
     bool suspected = false;
     // Of all attempts: how long things take is the job's own.
@@ -105,6 +111,7 @@ class HangWatch {
   };
   Job& Of(const GenerationId& generation, Instant now);
 
+  const absl::Duration fresh_;  // a pulse that is older says nothing about now: its host's lease is running out
   std::map<JobId, Job> jobs_;
 };
 

@@ -26,9 +26,9 @@ void Inbox::PostRenewal(const NodeId& node, int64_t incarnation) {
   renewals_.push_back({node, incarnation});
 }
 
-void Inbox::PostAcknowledgement(std::function<void()> give) {
+void Inbox::PostAcknowledgement(Acknowledgement acknowledgement) {
   MutexLock lock(mutex_);
-  events_[static_cast<size_t>(Priority::kHost)].push_back(Acknowledgement{std::move(give)});
+  events_[static_cast<size_t>(Priority::kHost)].push_back(std::move(acknowledgement));
 }
 
 void Inbox::PostCommit(absl::Status outcome) {

@@ -30,6 +30,7 @@ enum class Priority { kHost, kPlan, kUser };
 
 // To be called when all facts of hosts that were posted before it are durable.
 struct Acknowledgement {
+  int64_t link = 0;
   std::function<void()> give;
 };
 
@@ -53,7 +54,7 @@ class Inbox {
   bool Post(Priority priority, core::Event event);
   void PostRenewal(const NodeId& node, int64_t incarnation);
   // In order with the facts of hosts. Wakes nobody either: no host waits for it.
-  void PostAcknowledgement(std::function<void()> give);
+  void PostAcknowledgement(Acknowledgement acknowledgement);
   void PostCommit(absl::Status outcome);
   void Stop();
 

@@ -14,11 +14,14 @@ void LogBroker::Ask(const NodeId& node, LogQuery query, Instant now, Answer answ
         absl::StrCat("host ", node.value(),
                      ", which keeps this log, is not connected: try again when `llmctl nodes` shows it ready")));
   }
+  absl::Status closed;
   {
     MutexLock lock(mutex_);
+    closed = closed_;
     query.request_id = next_++;
-    pending_[query.request_id] = {node, now.monotonic + patience_, std::move(answer)};
+    if (closed.ok()) pending_[query.request_id] = {node, now.monotonic + patience_, std::move(answer)};
   }
+  if (!closed.ok()) return answer(std::move(closed));
   link->ReadLog(query);
 }
 
@@ -33,6 +36,11 @@ bool LogBroker::Deliver(const NodeId& node, int64_t request_id, absl::StatusOr<L
   }
   answer(std::move(piece));
   return true;
+}
+
+void LogBroker::Extend(absl::Duration stall) {
+  MutexLock lock(mutex_);
+  for (auto& [request, pending] : pending_) pending.deadline += stall;
 }
 
 void LogBroker::Expire(Instant now) {
@@ -52,6 +60,16 @@ void LogBroker::Expire(Instant now) {
     pending.answer(absl::DeadlineExceededError(absl::StrCat(
         "host ", pending.node.value(), " did not send the log within ", absl::FormatDuration(patience_))));
   }
+}
+
+void LogBroker::Close(const absl::Status& status) {
+  std::map<int64_t, Pending> unanswered;
+  {
+    MutexLock lock(mutex_);
+    closed_ = status;
+    unanswered.swap(pending_);
+  }
+  for (auto& [request, pending] : unanswered) pending.answer(status);
 }
 
 }  // namespace llmctl::runtime

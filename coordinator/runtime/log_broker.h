@@ -1,6 +1,7 @@
 // LogBroker: brings together who asked for a piece of a log and the host that sends it, over another call.
 //
-// Every question is answered once: by the host, or with an error when its link is down or it stays silent.
+// Every question is answered once: by the host, or with an error when its link is down, it stays silent, or the
+// coordinator stops.
 // Thread-safe; answers run on the thread that caused them and must not block.
 #pragma once
 
@@ -36,8 +37,12 @@ class LogBroker {
   void Ask(const NodeId& node, LogQuery query, Instant now, Answer answer);
   // False if nobody waits for it (any more).
   bool Deliver(const NodeId& node, int64_t request_id, absl::StatusOr<LogPiece> piece);
+  // The coordinator itself stood still: answers may have come that nobody has read.
+  void Extend(absl::Duration stall);
   // Answers what has waited too long.
   void Expire(Instant now);
+  // Answers all that wait, and who asks after it.
+  void Close(const absl::Status& status);
 
  private:
   struct Pending {
@@ -51,6 +56,7 @@ class LogBroker {
   Mutex mutex_;
   std::map<int64_t, Pending> pending_ ABSL_GUARDED_BY(mutex_);
   int64_t next_ ABSL_GUARDED_BY(mutex_) = 1;
+  absl::Status closed_ ABSL_GUARDED_BY(mutex_);  // OK: not closed
 };
 
 }  // namespace llmctl::runtime

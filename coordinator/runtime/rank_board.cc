@@ -5,9 +5,11 @@
 namespace llmctl::runtime {
 namespace {
 
-constexpr absl::Duration kLive = absl::Seconds(10);
+constexpr absl::Duration kLiveLeast = absl::Seconds(10);
 
 }  // namespace
+
+RankBoard::RankBoard(absl::Duration heartbeats) : live_(std::max(kLiveLeast, 3 * heartbeats)), hangs_(heartbeats) {}
 
 RankBoard::Findings RankBoard::Report(const std::vector<RankPulse>& pulses, const HangWatch::JobFacts& facts,
                                       Instant now) {
@@ -34,7 +36,7 @@ std::map<int, LiveRank> RankBoard::Live(const GenerationId& generation, Instant 
   if (heard == heard_.end()) return live;
   const std::map<int, RankSpeed>& speeds = stragglers_.Speeds(generation.job);
   for (const auto& [rank, last] : heard->second) {
-    if (last.pulse.generation != generation || now - last.at > kLive) continue;
+    if (last.pulse.generation != generation || now - last.at > live_) continue;
     auto speed = speeds.find(rank);
     live[rank] = {last.pulse.where, speed == speeds.end() ? RankSpeed() : speed->second};
   }

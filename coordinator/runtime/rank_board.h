@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "absl/time/time.h"
+
 #include "common/base/ids.h"
 #include "common/base/instant.h"
 #include "common/base/mutex.h"
@@ -26,10 +28,14 @@ struct LiveRank {
 
 class RankBoard {
  public:
+  // `heartbeats`: how long hosts are silent between two.
+  explicit RankBoard(absl::Duration heartbeats);
+
   struct Findings {
     std::optional<HangWatch::Suspicion> suspicion;
     std::vector<StragglerWatch::Change> stragglers;
   };
+
   // Of one host about one generation, which is the job's live one.
   Findings Report(const std::vector<RankPulse>& pulses, const HangWatch::JobFacts& facts, Instant now);
   void AddStep(const GenerationId& generation, double seconds);
@@ -46,6 +52,8 @@ class RankBoard {
     RankPulse pulse;
     Instant at;
   };
+
+  const absl::Duration live_;  // what was heard longer ago is nothing to show
 
   mutable Mutex mutex_;
   HangWatch hangs_ ABSL_GUARDED_BY(mutex_);

@@ -5,9 +5,15 @@
 namespace llmctl::runtime {
 
 core::RequestId ReplyBook::Enter(Done done) {
-  MutexLock lock(mutex_);
-  core::RequestId request = next_++;
-  waiting_.emplace(request, std::move(done));
+  core::RequestId request = 0;
+  absl::Status closed;
+  {
+    MutexLock lock(mutex_);
+    request = next_++;
+    closed = closed_;
+    if (closed.ok()) waiting_.emplace(request, std::move(done));
+  }
+  if (!closed.ok()) done({.status = closed});
   return request;
 }
 
@@ -27,6 +33,7 @@ void ReplyBook::Close(const absl::Status& status) {
   std::map<core::RequestId, Done> all;
   {
     MutexLock lock(mutex_);
+    closed_ = status;
     all.swap(waiting_);
   }
   for (auto& [request, done] : all) done({.status = status});

@@ -28,15 +28,17 @@ class ReplyBook {
  public:
   using Done = std::function<void(const Reply&)>;
 
+  // After Close(), `done` comes at once.
   core::RequestId Enter(Done done);
   void Answer(core::RequestId request, const Reply& reply);
-  // Answers all that wait.
+  // Answers all that wait, and who still enters.
   void Close(const absl::Status& status);
 
  private:
   Mutex mutex_;
   std::map<core::RequestId, Done> waiting_ ABSL_GUARDED_BY(mutex_);
   core::RequestId next_ ABSL_GUARDED_BY(mutex_) = 1;
+  absl::Status closed_ ABSL_GUARDED_BY(mutex_);  // OK: not closed
 };
 
 }  // namespace llmctl::runtime

@@ -20,6 +20,8 @@ namespace {
 constexpr absl::Duration kLogPatience = absl::Seconds(10);
 // A host looks at some small files. One that does not answer will not be waited for by a gang that hangs anyway.
 constexpr absl::Duration kInspectionPatience = absl::Seconds(3);
+// A read takes well below a millisecond; that many wait only while the disk stands still.
+constexpr size_t kEventReadsMost = 256;
 
 }  // namespace
 
@@ -45,8 +47,10 @@ Runtime::Runtime(Options options, store::Store& store, int64_t term, const core:
       inbox_(options_.user_requests_max),
       hub_(state, options_.watch_changes_max),
       rendezvous_(options_.rendezvous),
+      ranks_(options_.heartbeat_interval),
       inspector_(links_, kInspectionPatience),
       logs_(links_, kLogPatience),
+      events_(store, kEventReadsMost),
       metrics_({.version = options_.version, .term = term}) {}
 
 Runtime::~Runtime() { Stop(); }
@@ -63,12 +67,15 @@ void Runtime::RunCore(core::State state) {
 
 void Runtime::Stop() {
   if (!core_thread_.joinable()) return;
-  gate_.Close(absl::UnavailableError("the coordinator is stopping: try again when it is back"));
+  const absl::Status stopping = absl::UnavailableError("the coordinator is stopping: try again when it is back");
+  gate_.Stop(stopping);
   inbox_.Stop();
   core_thread_.join();
   hub_.Close();
   links_.CloseAll("the coordinator is stopping");
   replies_.Close(absl::UnavailableError("the coordinator stopped before this was decided: ask again later"));
+  logs_.Close(stopping);
+  events_.Close(stopping);
 }
 
 void Runtime::Ask(UserRequest request, ReplyBook::Done done) {
@@ -87,10 +94,6 @@ void Runtime::Ask(UserRequest request, ReplyBook::Done done) {
   }
 }
 
-absl::StatusOr<std::vector<JobEventRecord>> Runtime::ReadEvents(const JobId& job, int64_t after, int limit) {
-  return store_.ReadEvents(job, after, limit);
-}
-
 void Runtime::Connect(core::WorkerConnected hello, std::shared_ptr<HostLink> connection) {
   links_.Add(hello.link, std::move(connection));
   {
@@ -105,9 +108,10 @@ void Runtime::Disconnect(int64_t link) {
   rendezvous_.DropLink(link);
 }
 
-void Runtime::Heartbeat(const NodeId& node, int64_t incarnation, HostReport report, std::function<void()> durable) {
+void Runtime::Heartbeat(int64_t link, const NodeId& node, int64_t incarnation, HostReport report,
+                        std::function<void()> durable) {
   inbox_.PostRenewal(node, incarnation);
-  inbox_.PostAcknowledgement(std::move(durable));
+  inbox_.PostAcknowledgement({link, std::move(durable)});
   MutexLock lock(mutex_);
   presence_[node] = {.last_seen = Now().wall, .report = report};
 }
@@ -117,6 +121,10 @@ void Runtime::Tell(HostFact fact) {
 }
 
 void Runtime::ReportProgress(const GenerationId& generation, const Progress& progress) {
+  // A late word about a job that was deleted would be kept for ever.
+  const std::shared_ptr<const Snapshot> now = snapshot();
+  const JobView* view = now->FindJob(generation.job);
+  if (view == nullptr || !view->job->attempt || view->job->attempt->generation != generation.generation) return;
   ranks_.AddStep(generation, progress.step_seconds);
   if (progress_.Report(generation, progress, Now())) hub_.Touch(generation.job);
 }
@@ -166,10 +174,11 @@ void Runtime::Inspect(const llmctl::Job& job, const HangWatch::Suspicion& suspic
                        }
                        auto verdict = ConfirmHang(suspicion, views, static_cast<int>(nodes.size()));
                        Log(LogLevel::kWarning, "hang-inspected",
-                           {{"job", suspicion.generation.job.value()}, {"verdict", verdict.value_or("no hang")}});
+                           {{"job", suspicion.generation.job.value()},
+                            {"verdict", verdict.has_value() ? verdict->text : "no hang"}});
                        if (!verdict.has_value()) return ranks_.DismissSuspicion(suspicion.generation, Now());
                        metrics_.CountHang();
-                       Tell(core::JobHung{suspicion.generation, *verdict});
+                       Tell(core::JobHung{suspicion.generation, verdict->text, verdict->suspects});
                      });
 }
 

@@ -24,6 +24,7 @@
 #include "common/base/mutex.h"
 #include "coordinator/classify/failure_rules.h"
 #include "coordinator/core/event.h"
+#include "coordinator/runtime/event_reader.h"
 #include "coordinator/runtime/gang_inspector.h"
 #include "coordinator/runtime/host_links.h"
 #include "coordinator/runtime/inbox.h"
@@ -76,7 +77,8 @@ class Runtime {
   Runtime(const Runtime&) = delete;
   Runtime& operator=(const Runtime&) = delete;
 
-  // Finishes what was accepted, closes the links, and ends. Requests after it are refused.
+  // Finishes what was accepted, closes the links, and ends. Whoever still waits for an answer is told so, and so is
+  // whoever asks after it.
   void Stop();
 
   // ---- users ----
@@ -87,7 +89,7 @@ class Runtime {
   const ProgressBoard& progress() const { return progress_; }
   const RankBoard& ranks() const { return ranks_; }
   LogBroker& logs() { return logs_; }
-  absl::StatusOr<std::vector<JobEventRecord>> ReadEvents(const JobId& job, int64_t after, int limit);
+  EventReader& events() { return events_; }
 
   // ---- hosts ----
   int64_t term() const { return term_; }
@@ -98,9 +100,12 @@ class Runtime {
   void Connect(core::WorkerConnected hello, std::shared_ptr<HostLink> connection);
   void Disconnect(int64_t link);
   // Renews the lease at once. `durable` is called, from the core's thread, when all that hosts have told before is
-  // durable; while the store cannot commit that may be long after.
-  void Heartbeat(const NodeId& node, int64_t incarnation, HostReport report, std::function<void()> durable);
+  // durable; while the store cannot commit that may be long after, or never: the next one of the same link stands for
+  // it.
+  void Heartbeat(int64_t link, const NodeId& node, int64_t incarnation, HostReport report,
+                 std::function<void()> durable);
   void Tell(HostFact fact);
+  // Of generations that are not live it is dropped, as with pulses.
   void ReportProgress(const GenerationId& generation, const Progress& progress);
   // What a host says of its ranks with a heartbeat; of generations that are not live it is dropped.
   void ReportPulses(const std::vector<RankPulse>& pulses);
@@ -134,6 +139,7 @@ class Runtime {
   GangInspector inspector_;
   LogBroker logs_;
   ReplyBook replies_;
+  EventReader events_;
   WriteGate gate_;
   Metrics metrics_;
   std::atomic<int64_t> next_link_{1};

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <vector>
 
 #include "coordinator/core/command.h"
@@ -21,8 +22,8 @@ struct StepOutput {
   int64_t revision = 0;  // of the state after the step
   // Of a plan that was applied: whom it left out, and why. Not durable, but shown only after the submissions before it.
   std::vector<Unplaced> left_out;
-  // Not of the core's: somebody wants to know when this and all before it is durable. May be empty.
-  std::function<void()> acknowledge;
+  // Not of the core's: hosts that want to know when this and all before it is durable, by their link.
+  std::map<int64_t, std::function<void()>> acknowledge;
 };
 
 StepOutput SortCommands(const core::State& state, std::vector<core::Command> commands);

@@ -1,6 +1,7 @@
 // An agent without processes: says hello, answers checks, and plays its ranks as the test tells it to.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <string>
 #include <thread>
@@ -91,6 +92,9 @@ class FakeAgent {
     Send(message);
   }
 
+  // It no longer sends the logs that it is asked for, as a host that stands still.
+  void KeepLogs() { keeps_logs_ = true; }
+
   // The first message of this kind that has not been taken yet; an empty one after the deadline.
   v1::CoordinatorMessage Await(v1::CoordinatorMessage::MessageCase kind) {
     auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
@@ -133,7 +137,7 @@ class FakeAgent {
         answer.mutable_probe_result()->set_ok(true);
         answer.mutable_probe_result()->set_dataset_digest("digest");
         Send(answer);
-      } else if (message.has_read_log()) {
+      } else if (message.has_read_log() && !keeps_logs_) {
         PushLog(message.read_log());
       }
       MutexLock lock(mutex_);
@@ -164,6 +168,7 @@ class FakeAgent {
   CondVar changed_;
   std::vector<v1::CoordinatorMessage> received_ ABSL_GUARDED_BY(mutex_);
   bool ended_ ABSL_GUARDED_BY(mutex_) = false;
+  std::atomic<bool> keeps_logs_{false};
   std::thread heart_;
   std::thread reader_;
 };

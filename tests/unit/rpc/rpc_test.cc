@@ -3,12 +3,15 @@
 #include <cstdlib>
 #include <filesystem>
 #include <future>
+#include <map>
 #include <set>
+#include <thread>
 
 #include <gmock/gmock.h>
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 
+#include "common/base/instant.h"
 #include "coordinator/rpc/link_mapping.h"
 #include "coordinator/rpc/server.h"
 #include "coordinator/runtime/runtime.h"
@@ -16,6 +19,7 @@
 #include "llmctl/v1/jobs.grpc.pb.h"
 #include "llmctl/v1/nodes.grpc.pb.h"
 #include "tests/unit/rpc/fake_agent.h"
+#include "tests/unit/runtime/gated_store.h"
 
 namespace llmctl::rpc {
 namespace {
@@ -181,6 +185,50 @@ TEST_F(RpcTest, JobRunsFromSubmissionToSuccess) {
   EXPECT_TRUE(done.has_end_time());
 }
 
+// What its ranks did is of no use any more; how far it has come is.
+TEST_F(RpcTest, RanksOfAJobThatHasEndedAreForgotten) {
+  FakeAgent agent(server_->address(), "host-a", 1);
+  std::string id = SubmitOrDie(Spec()).job().id();
+  const v1::Generation generation = agent.Await(v1::CoordinatorMessage::kStart).start().generation();
+  agent.SendRank(generation, 0, v1::RANK_PHASE_RUNNING);
+  WatchUntil(id, v1::JOB_PHASE_RUNNING);
+  v1::AgentMessage message;
+  *message.mutable_progress()->mutable_generation() = generation;
+  message.mutable_progress()->set_step(50);
+  agent.Send(message);
+  v1::RankPulse* pulse = message.mutable_heartbeat()->add_pulses();
+  *pulse->mutable_generation() = generation;
+  pulse->set_activity("training");
+  agent.Send(message);
+  const GenerationId live{JobId(id), generation.attempt(), generation.generation()};
+  // As of one moment: what is merely old is not shown either.
+  auto shows = [&, now = Now()](size_t ranks) {
+    auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    while (runtime_->ranks().Live(live, now).size() != ranks) {
+      if (std::chrono::steady_clock::now() > deadline) return false;
+      std::this_thread::yield();
+    }
+    return true;
+  };
+  ASSERT_TRUE(shows(1));
+
+  agent.SendRank(generation, 0, v1::RANK_PHASE_EXITED);
+  agent.SendReleased(generation);
+  WatchUntil(id, v1::JOB_PHASE_SUCCEEDED);
+
+  EXPECT_TRUE(shows(0));
+  EXPECT_EQ(Get(id).progress().step(), 50);
+}
+
+TEST_F(RpcTest, ProgressOfAJobThatIsNotKnownIsNotKept) {
+  runtime_->ReportProgress({JobId("j-99"), 1, 1}, {.step = 5, .step_seconds = 1});
+  std::string id = SubmitOrDie(Spec()).job().id();
+  runtime_->ReportProgress({JobId(id), 1, 1}, {.step = 5, .step_seconds = 1});
+
+  EXPECT_FALSE(runtime_->progress().Newest(JobId("j-99")).has_value());
+  EXPECT_FALSE(runtime_->progress().Newest(JobId(id)).has_value()) << "it has no such generation";
+}
+
 TEST_F(RpcTest, HeartbeatsAreAnsweredAtOnceAndConfirmWhatIsDurable) {
   FakeAgent agent(server_->address(), "host-a", 1);
   ASSERT_TRUE(agent.Await(v1::CoordinatorMessage::kWelcome).has_welcome());
@@ -244,6 +292,112 @@ TEST_F(RpcTest, LogsOfAnEarlierAttemptComeFromTheHostThatRanIt) {
   status = Call(*jobs_, &v1::Jobs::Stub::ReadLog, request, &reply);
   EXPECT_EQ(status.error_code(), grpc::StatusCode::NOT_FOUND);
   EXPECT_THAT(status.error_message(), HasSubstr("attempts 1 to 2"));
+}
+
+TEST_F(RpcTest, StopDoesNotWaitForAHostThatKeepsItsLogs) {
+  FakeAgent agent(server_->address(), "host-a", 1);
+  std::string id = SubmitOrDie(Spec()).job().id();
+  ASSERT_TRUE(agent.Await(v1::CoordinatorMessage::kStart).has_start());
+  agent.KeepLogs();
+  std::future<grpc::Status> read = std::async(std::launch::async, [&] {
+    v1::ReadLogRequest request;
+    request.set_id(id);
+    v1::ReadLogReply reply;
+    return Call(*jobs_, &v1::Jobs::Stub::ReadLog, request, &reply);
+  });
+  ASSERT_TRUE(agent.Await(v1::CoordinatorMessage::kReadLog).has_read_log());
+
+  std::future<void> stopped = std::async(std::launch::async, [&] {
+    runtime_->Stop();
+    server_->Stop();
+  });
+  bool in_time = stopped.wait_for(std::chrono::seconds(10)) == std::future_status::ready;
+  runtime_->logs().Expire({absl::InfiniteDuration(), absl::InfiniteFuture()});
+
+  EXPECT_TRUE(in_time);
+  EXPECT_EQ(read.get().error_code(), grpc::StatusCode::UNAVAILABLE);
+}
+
+// Between the runtime's end and the server's: a call that nobody answers would keep the process for ever.
+TEST_F(RpcTest, EveryCallIsAnsweredWhileTheCoordinatorStops) {
+  FakeAgent agent(server_->address(), "host-a", 1);
+  v1::SubmitReply submitted = SubmitOrDie(Spec());
+  const std::string id = submitted.job().id();
+  ASSERT_TRUE(agent.Await(v1::CoordinatorMessage::kStart).has_start());
+  runtime_->Stop();
+
+  std::map<std::string, grpc::StatusCode> answers;
+  auto call = [&](const std::string& name, auto& stub, auto method, auto request, auto reply) {
+    answers[name] = Call(stub, method, request, &reply).error_code();
+  };
+  auto of_job = [&](auto request) {
+    request.set_id(id);
+    return request;
+  };
+  auto of_node = [&](auto request) {
+    request.set_id("host-a");
+    return request;
+  };
+  v1::SubmitRequest submission;
+  *submission.mutable_spec() = Spec();
+  v1::GetJobRequest future = of_job(v1::GetJobRequest());
+  future.set_min_revision(submitted.revision() + 1000);
+  call("submit", *jobs_, &v1::Jobs::Stub::Submit, submission, v1::SubmitReply());
+  call("get", *jobs_, &v1::Jobs::Stub::Get, future, v1::Job());
+  call("list", *jobs_, &v1::Jobs::Stub::List, v1::ListJobsRequest(), v1::ListJobsReply());
+  call("cancel", *jobs_, &v1::Jobs::Stub::Cancel, of_job(v1::CancelJobRequest()), v1::JobReply());
+  call("suspend", *jobs_, &v1::Jobs::Stub::Suspend, of_job(v1::SuspendJobRequest()), v1::JobReply());
+  call("resume", *jobs_, &v1::Jobs::Stub::Resume, of_job(v1::ResumeJobRequest()), v1::JobReply());
+  call("delete", *jobs_, &v1::Jobs::Stub::Delete, of_job(v1::DeleteJobRequest()), v1::DeleteJobReply());
+  call("log", *jobs_, &v1::Jobs::Stub::ReadLog, of_job(v1::ReadLogRequest()), v1::ReadLogReply());
+  call("events", *jobs_, &v1::Jobs::Stub::ListEvents, of_job(v1::ListEventsRequest()), v1::ListEventsReply());
+  call("cordon", *nodes_, &v1::Nodes::Stub::Cordon, of_node(v1::CordonNodeRequest()), v1::Node());
+  call("drain", *nodes_, &v1::Nodes::Stub::Drain, of_node(v1::DrainNodeRequest()), v1::Node());
+  call("uncordon", *nodes_, &v1::Nodes::Stub::Uncordon, of_node(v1::UncordonNodeRequest()), v1::Node());
+
+  for (const auto& [name, code] : answers) EXPECT_NE(code, grpc::StatusCode::DEADLINE_EXCEEDED) << name;
+  for (const char* refused : {"submit", "cancel", "suspend", "resume", "delete", "log", "events", "cordon", "drain"}) {
+    EXPECT_EQ(answers[refused], grpc::StatusCode::UNAVAILABLE) << refused;
+  }
+}
+
+// The disk stands still: whoever reads waits, and no host loses its lease because of that.
+TEST(RpcOverASlowDisk, ReadsOfEventsDoNotKeepHeartbeatsFromBeingAnswered) {
+  store::GatedStore store;
+  std::unique_ptr<runtime::Runtime> runtime = *runtime::Runtime::Start({}, store);
+  std::unique_ptr<Server> server = *Server::Start({.listen = "127.0.0.1:0"}, *runtime);
+  auto jobs = v1::Jobs::NewStub(grpc::CreateChannel(server->address(), grpc::InsecureChannelCredentials()));
+  FakeAgent agent(server->address(), "host-a", 1);
+  ASSERT_TRUE(agent.Await(v1::CoordinatorMessage::kWelcome).has_welcome());
+  v1::SubmitRequest submission;
+  *submission.mutable_spec() = Spec();
+  v1::SubmitReply submitted;
+  grpc::ClientContext context;
+  ASSERT_TRUE(jobs->Submit(&context, submission, &submitted).ok());
+
+  store.CloseGate();
+  std::vector<std::future<grpc::Status>> reads;
+  for (int i = 0; i < 20; ++i) {
+    reads.push_back(std::async(std::launch::async, [&] {
+      grpc::ClientContext of_read;
+      v1::ListEventsRequest request;
+      request.set_id(submitted.job().id());
+      v1::ListEventsReply reply;
+      return jobs->ListEvents(&of_read, request, &reply);
+    }));
+  }
+  store.AwaitReads(1);
+  bool answered = true;
+  for (int64_t sequence = 1; sequence <= 3 && answered; ++sequence) {
+    agent.SendHeartbeat(sequence);
+    answered = agent.Await(v1::CoordinatorMessage::kHeartbeat).has_heartbeat();
+  }
+  store.OpenGate();
+
+  EXPECT_TRUE(answered);
+  for (std::future<grpc::Status>& read : reads) EXPECT_TRUE(read.get().ok());
+  runtime->Stop();
+  server->Stop();
 }
 
 TEST_F(RpcTest, InvalidSpecificationIsRefusedWithAllItsFaults) {

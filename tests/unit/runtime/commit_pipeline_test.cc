@@ -1,5 +1,7 @@
 #include "coordinator/runtime/commit_pipeline.h"
 
+#include <map>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -41,6 +43,55 @@ TEST(CommitPipeline, StepLeavesOnlyWhenItsBatchIsDurable) {
 
   EXPECT_THAT(Released(pipeline), ElementsAre(1));
   EXPECT_TRUE(pipeline.empty());
+}
+
+TEST(CommitPipeline, WhoWantsToKnowIsToldWhenAllBeforeItIsDurable) {
+  CommitPipeline pipeline;
+  pipeline.Add(Step(1, {Put("j-1")}));
+  pipeline.Begin();
+  int told = 0;
+  pipeline.Acknowledge(/*link=*/1, [&] { told = 1; }, 1);
+  pipeline.Add(Step(2, {Put("j-2")}));
+  pipeline.Acknowledge(/*link=*/1, [&] { told = 2; }, 2);
+  auto tell = [&] {
+    for (const StepOutput& step : pipeline.TakeDurable()) {
+      for (const auto& [link, give] : step.acknowledge) give();
+    }
+  };
+
+  tell();
+  EXPECT_EQ(told, 0);
+  pipeline.Succeeded();
+  tell();
+  EXPECT_EQ(told, 1) << "the second waits for what is not even being written";
+  pipeline.Begin();
+  tell();
+  EXPECT_EQ(told, 1);
+  pipeline.Succeeded();
+  tell();
+  EXPECT_EQ(told, 2);
+}
+
+// A night of a full disk: what hosts say meanwhile must not cost memory by the heartbeat.
+TEST(CommitPipeline, HeartbeatsDoNotPileUpWhileTheDiskFails) {
+  CommitPipeline pipeline;
+  pipeline.Add(Step(1, {Put("j-1")}));
+  std::map<int64_t, int> told;
+  for (int beat = 1; beat <= 1000; ++beat) {
+    if (beat % 2 == 0) pipeline.Begin();
+    for (int64_t link = 1; link <= 3; ++link) {
+      pipeline.Acknowledge(link, [&told, link, beat] { told[link] = beat; }, 1);
+    }
+    if (beat % 2 == 0) pipeline.Failed();
+  }
+
+  EXPECT_EQ(pipeline.size(), 1u);
+  ASSERT_NE(pipeline.Begin(), nullptr);
+  pipeline.Succeeded();
+  for (const StepOutput& step : pipeline.TakeDurable()) {
+    for (const auto& [link, give] : step.acknowledge) give();
+  }
+  EXPECT_EQ(told, (std::map<int64_t, int>{{1, 1000}, {2, 1000}, {3, 1000}}));
 }
 
 TEST(CommitPipeline, StepsOfTheNextBatchGatherWhileOneIsInFlight) {

@@ -13,6 +13,7 @@
 namespace llmctl::runtime {
 namespace {
 
+using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
@@ -82,22 +83,46 @@ TEST_F(Inspection, EndsWithoutTheHostThatStaysSilent) {
   EXPECT_THAT(answers_[0], SizeIs(1));
 }
 
+TEST_F(Inspection, DoesNotTakeAStallOfTheCoordinatorForSilence) {
+  inspector_.Extend(absl::Seconds(30));
+  inspector_.Expire(At(32.9));
+  EXPECT_THAT(answers_, IsEmpty());
+
+  inspector_.Expire(At(33));
+
+  EXPECT_THAT(answers_, SizeIs(1));
+}
+
 TEST(ConfirmHang, TellsTheCulpritAndByWhatMeasure) {
   HangWatch::Suspicion suspicion = {.step = 7, .text = "no progress after step 7 for 61.0 s, 60.0 s are allowed"};
   diagnosis::RankView silent = {.rank = 0, .node = "host-0", .process = "S", .step = 7};
 
-  std::optional<std::string> verdict = ConfirmHang(suspicion, {silent}, 2);
+  std::optional<diagnosis::Verdict> verdict = ConfirmHang(suspicion, {silent}, 2);
 
   ASSERT_TRUE(verdict.has_value());
-  EXPECT_THAT(*verdict, HasSubstr("rank 0 (host-0)"));
-  EXPECT_THAT(*verdict, HasSubstr("nothing is known of rank 1"));
-  EXPECT_THAT(*verdict, HasSubstr("60.0 s are allowed"));
+  EXPECT_THAT(verdict->text, HasSubstr("rank 0 (host-0)"));
+  EXPECT_THAT(verdict->text, HasSubstr("nothing is known of rank 1"));
+  EXPECT_THAT(verdict->text, HasSubstr("60.0 s are allowed"));
+  EXPECT_THAT(verdict->suspects, ElementsAre(0, 1));
 }
 
 TEST(ConfirmHang, ARankThatHasGotOnMeansThatThereIsNone) {
   diagnosis::RankView slow = {.rank = 0, .node = "host-0", .process = "R", .step = 8};
 
   EXPECT_FALSE(ConfirmHang({.step = 7}, {slow}, 1).has_value());
+}
+
+TEST(ConfirmHang, AValidationOrCheckpointThatHasJustEndedIsNoHang) {
+  HangWatch::Suspicion suspicion = {.step = 7, .activities = {{0, "validation"}, {1, "training"}}};
+  diagnosis::RankView ended = {.rank = 0, .node = "host-0", .process = "R", .activity = "training", .step = 7};
+  diagnosis::RankView goes_on = ended;
+  goes_on.activity = "validation";
+  diagnosis::RankView gone = ended;
+  gone.activity.clear();
+
+  EXPECT_FALSE(ConfirmHang(suspicion, {ended}, 1).has_value());
+  EXPECT_TRUE(ConfirmHang(suspicion, {goes_on}, 1).has_value());
+  EXPECT_TRUE(ConfirmHang(suspicion, {gone}, 1).has_value()) << "nothing is known of it";
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
-// A store in memory whose commits wait at a gate, or fail as told: what the runtime does meanwhile can be seen.
+// A store in memory whose commits and reads wait at a gate, as for a disk that stands still, or fail as told: what the
+// runtime does meanwhile can be seen.
 #pragma once
 
 #include <deque>
@@ -14,8 +15,15 @@ namespace llmctl::store {
 class GatedStore final : public Store {
  public:
   absl::StatusOr<int64_t> AcquireTerm() override { return 1; }
-  absl::StatusOr<Records> Load() override { return Records{}; }
+  absl::StatusOr<Records> Load() override {
+    MutexLock lock(mutex_);
+    return records_;
+  }
   absl::StatusOr<std::vector<JobEventRecord>> ReadEvents(const JobId&, int64_t, int) override {
+    MutexLock lock(mutex_);
+    ++reads_;
+    changed_.NotifyAll();
+    while (closed_) changed_.Wait(mutex_);
     return std::vector<JobEventRecord>{};
   }
 
@@ -30,6 +38,11 @@ class GatedStore final : public Store {
     return outcome;
   }
 
+  // What a coordinator finds in it at its start.
+  void Preload(Records records) {
+    MutexLock lock(mutex_);
+    records_ = std::move(records);
+  }
   void CloseGate() {
     MutexLock lock(mutex_);
     closed_ = true;
@@ -49,12 +62,18 @@ class GatedStore final : public Store {
     MutexLock lock(mutex_);
     while (entered_ < count) changed_.Wait(mutex_);
   }
+  void AwaitReads(int count) {
+    MutexLock lock(mutex_);
+    while (reads_ < count) changed_.Wait(mutex_);
+  }
 
  private:
   Mutex mutex_;
   CondVar changed_;
+  Records records_ ABSL_GUARDED_BY(mutex_);
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
   int entered_ ABSL_GUARDED_BY(mutex_) = 0;
+  int reads_ ABSL_GUARDED_BY(mutex_) = 0;
   std::deque<absl::Status> outcomes_ ABSL_GUARDED_BY(mutex_);
 };
 

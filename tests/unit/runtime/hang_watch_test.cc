@@ -42,12 +42,24 @@ void TakeSteps(HangWatch& watch, int count, double seconds) {
   for (int i = 0; i < count; ++i) watch.AddStep({JobId("j-1"), 1, 1}, seconds);
 }
 
-// Known for long, with steps of a second.
-HangWatch Trained() {
-  HangWatch watch;
+constexpr absl::Duration kHeartbeats = absl::Seconds(1);
+
+// Known for long until `now`, with steps of a second.
+HangWatch Trained(double now) {
+  HangWatch watch(kHeartbeats);
   watch.Observe(Gang().Since(0).pulses, {}, At(0));
   TakeSteps(watch, 100, 1);
+  for (double time = 1; time < now; time += 4) watch.Observe(Gang().Since(0).pulses, {}, At(time));
   return watch;
+}
+
+// A gang that has stood still since `begun` is heard of every few seconds from `from` on; when it is suspected, or
+// `to` if it is not.
+double SuspectedAt(HangWatch& watch, double begun, double from, double to, const HangWatch::JobFacts& facts = {}) {
+  for (double time = from; time < to; time += 4) {
+    if (watch.Observe(Gang().Since(time - begun).pulses, facts, At(time)).has_value()) return time;
+  }
+  return to;
 }
 
 TEST(StepHistory, PercentilesAreOfTheLastSteps) {
@@ -90,6 +102,13 @@ TEST(HangLimits, FollowTheJobsOwnStepsUnlessTheyAreGiven) {
   EXPECT_EQ(LimitsOf(quick, zero, absl::Seconds(1), zero).validation, absl::Minutes(1));
 }
 
+TEST(HangLimits, WhoKnowsNoStepOfTheJobAllowsWhatAFirstOneMayTake) {
+  absl::Duration zero = absl::ZeroDuration();
+
+  EXPECT_EQ(LimitsOf({}, zero, zero, zero).step, absl::Minutes(10));
+  EXPECT_EQ(LimitsOf({}, absl::Seconds(3), zero, zero).step, absl::Seconds(30));
+}
+
 TEST(Patience, EveryActivityHasItsOwn) {
   HangLimits limits = {.step = absl::Seconds(10),
                        .first = absl::Seconds(100),
@@ -115,7 +134,7 @@ TEST(Patience, AStepThatFollowsAValidationBeginsAnew) {
 }
 
 TEST(HangWatch, SuspectsAJobWhoseRanksAllStandStillAndSaysByWhatMeasure) {
-  HangWatch watch = Trained();
+  HangWatch watch = Trained(200);
 
   EXPECT_FALSE(watch.Observe(Gang().Since(60).pulses, {}, At(200)).has_value());
   auto suspicion = watch.Observe(Gang().Since(61).pulses, {}, At(201));
@@ -127,7 +146,7 @@ TEST(HangWatch, SuspectsAJobWhoseRanksAllStandStillAndSaysByWhatMeasure) {
 }
 
 TEST(HangWatch, OneRankWithinItsLimitIsEnough) {
-  HangWatch watch = Trained();
+  HangWatch watch = Trained(700);
   Gang gang;
   gang.Since(300);
   // The others wait while rank 0 writes the first checkpoint.
@@ -135,56 +154,95 @@ TEST(HangWatch, OneRankWithinItsLimitIsEnough) {
   gang.pulses[0].phase = "writing";
   gang.pulses[0].activity_seconds = 300;
 
-  EXPECT_FALSE(watch.Observe(gang.pulses, {}, At(400)).has_value());
+  EXPECT_FALSE(watch.Observe(gang.pulses, {}, At(700)).has_value());
   gang.pulses[0].activity_seconds = 601;
   EXPECT_TRUE(watch.Observe(gang.pulses, {}, At(701)).has_value());
 }
 
 TEST(HangWatch, AsksOnceUntilTheSuspicionIsDismissed) {
-  HangWatch watch = Trained();
+  HangWatch watch = Trained(200);
   ASSERT_TRUE(watch.Observe(Gang().Since(100).pulses, {}, At(200)).has_value());
 
   EXPECT_FALSE(watch.Observe(Gang().Since(101).pulses, {}, At(201)).has_value());
   watch.Dismiss({JobId("j-1"), 1, 1}, At(202));
-  EXPECT_FALSE(watch.Observe(Gang().Since(110).pulses, {}, At(210)).has_value());
-  EXPECT_TRUE(watch.Observe(Gang().Since(163).pulses, {}, At(263)).has_value());
+  EXPECT_EQ(SuspectedAt(watch, /*begun=*/100, /*from=*/203, /*to=*/300), 263);
 }
 
 TEST(HangWatch, AnAttemptIsWatchedForALimitBeforeItIsJudged) {
-  HangWatch watch;
+  HangWatch watch(kHeartbeats);
+  HangWatch::JobFacts facts = {.hang_after = absl::Seconds(10)};
 
   // The coordinator was away: the ranks may have waited for it.
-  EXPECT_FALSE(watch.Observe(Gang().Since(500).pulses, {.hang_after = absl::Seconds(10)}, At(0)).has_value());
-  EXPECT_FALSE(watch.Observe(Gang().Since(509).pulses, {.hang_after = absl::Seconds(10)}, At(9)).has_value());
-  EXPECT_TRUE(watch.Observe(Gang().Since(511).pulses, {.hang_after = absl::Seconds(10)}, At(11)).has_value());
+  EXPECT_FALSE(watch.Observe(Gang().Since(500).pulses, facts, At(0)).has_value());
+  TakeSteps(watch, 1, 1);
+  EXPECT_EQ(SuspectedAt(watch, /*begun=*/-500, /*from=*/3, /*to=*/100, facts), 11);
+}
+
+// Steps of three minutes, and a coordinator that knows nothing of them: the one under way began before it.
+TEST(HangWatch, AJobWithLongStepsOutlivesARestartOfTheCoordinator) {
+  HangWatch watch(kHeartbeats);
+
+  EXPECT_EQ(SuspectedAt(watch, /*begun=*/-100, /*from=*/0, /*to=*/80), 80);
+  TakeSteps(watch, 1, 180);
+  EXPECT_EQ(SuspectedAt(watch, /*begun=*/80, /*from=*/80, /*to=*/260), 260);
+}
+
+TEST(HangWatch, AfterARestartOfTheCoordinatorAHangIsFoundAllTheSame) {
+  HangWatch watch(kHeartbeats);
+
+  EXPECT_EQ(SuspectedAt(watch, /*begun=*/-1000, /*from=*/0, /*to=*/2000), 604);
+}
+
+TEST(HangWatch, WhileTheCoordinatorStoodStillRanksMayHaveWaitedForIt) {
+  HangWatch watch = Trained(200);
+
+  // It hears nothing from 200 to 300.
+  EXPECT_EQ(SuspectedAt(watch, /*begun=*/200, /*from=*/300, /*to=*/500), 364);
+}
+
+TEST(HangWatch, HostsThatAreSeldomHeardOfAreJudgedToo) {
+  HangWatch watch(absl::Seconds(10));
+  Gang gang;
+  watch.Observe(gang.Since(0).pulses, {}, At(0));
+  TakeSteps(watch, 100, 1);
+  double suspected = 0;
+
+  // Each of the two hosts reports every ten seconds, in turn.
+  for (int time = 5; time < 100 && suspected == 0; time += 5) {
+    gang.Since(time);
+    if (watch.Observe({gang.pulses[time / 5 % 2]}, {}, At(time)).has_value()) suspected = time;
+  }
+
+  EXPECT_EQ(suspected, 70);
 }
 
 TEST(HangWatch, ASilentHostIsNotJudged) {
-  HangWatch watch = Trained();
+  HangWatch watch = Trained(100);
   Gang gang;
-  gang.Since(100);
-  watch.Observe({gang.pulses[1]}, {}, At(100));
+  watch.Observe({gang.Since(100).pulses[1]}, {}, At(100));
+  for (double time : {103, 107}) watch.Observe({gang.Since(0).pulses[0]}, {}, At(time));
 
   // Rank 1 was heard of last 10 s ago: it may have got on, or its host's lease is running out.
-  EXPECT_FALSE(watch.Observe({gang.pulses[0]}, {}, At(110)).has_value());
+  EXPECT_FALSE(watch.Observe({gang.Since(100).pulses[0]}, {}, At(110)).has_value());
+  EXPECT_TRUE(watch.Observe({gang.pulses[1]}, {}, At(111)).has_value());
 }
 
 TEST(HangWatch, ARankThatHasEndedIsWaitedForByNobody) {
-  HangWatch watch = Trained();
+  HangWatch watch = Trained(800);
   Gang gang;
   gang.Since(0);
-  watch.Observe({gang.pulses[1]}, {}, At(100));
+  for (double time : {801, 805}) watch.Observe({gang.pulses[0]}, {}, At(time));
   // Rank 0 alone writes the last checkpoint, and does not get on with it.
   gang.pulses[0].activity = "checkpoint";
   gang.pulses[0].activity_seconds = 700;
 
-  EXPECT_FALSE(watch.Observe({gang.pulses[0]}, {}, At(800)).has_value());
-  EXPECT_TRUE(watch.Observe({gang.pulses[0]}, {.ended = {1}}, At(801)).has_value());
-  EXPECT_FALSE(Trained().Observe(gang.pulses, {.ended = {0, 1}}, At(801)).has_value());
+  EXPECT_FALSE(watch.Observe({gang.pulses[0]}, {}, At(810)).has_value());
+  EXPECT_TRUE(watch.Observe({gang.pulses[0]}, {.ended = {1}}, At(811)).has_value());
+  EXPECT_FALSE(Trained(800).Observe(gang.pulses, {.ended = {0, 1}}, At(800)).has_value());
 }
 
 TEST(HangWatch, ALateHeartbeatOfAnEarlierGenerationChangesNothing) {
-  HangWatch watch;
+  HangWatch watch(kHeartbeats);
   watch.Observe(Gang(2, /*generation=*/2).Since(0).pulses, {.hang_after = absl::Seconds(1)}, At(0));
 
   Gang late(2, /*generation=*/1);
@@ -193,18 +251,20 @@ TEST(HangWatch, ALateHeartbeatOfAnEarlierGenerationChangesNothing) {
 }
 
 TEST(HangWatch, StartIsJudgedBeforeTheCoreGivesItUp) {
-  HangWatch watch;
+  HangWatch watch(kHeartbeats);
   Gang gang;
-  for (RankPulse& pulse : gang.pulses) {
-    pulse.activity = "starting";
-    pulse.phase = "rendezvous";
-    pulse.steps_here = 0;
-    pulse.activity_seconds = 0;
+  double suspected = 0;
+  for (double time = 0; time < 120 && suspected == 0; time += 4) {
+    for (RankPulse& pulse : gang.pulses) {
+      pulse.activity = "starting";
+      pulse.phase = "rendezvous";
+      pulse.steps_here = 0;
+      pulse.activity_seconds = time;
+    }
+    if (watch.Observe(gang.pulses, {}, At(time)).has_value()) suspected = time;
   }
-  watch.Observe(gang.pulses, {}, At(0));
-  for (RankPulse& pulse : gang.pulses) pulse.activity_seconds = 101;
 
-  EXPECT_TRUE(watch.Observe(gang.pulses, {}, At(101)).has_value());
+  EXPECT_EQ(suspected, 104);
 }
 
 }  // namespace

@@ -3,8 +3,10 @@
 
 #include <chrono>
 #include <cstdlib>
+#include <ctime>
 #include <filesystem>
 #include <future>
+#include <thread>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -48,7 +50,7 @@ bool Answered(const std::future<Reply>& reply) {
   return reply.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
 }
 
-class RecordingLink final : public HostLink {
+class RecordingLink : public HostLink {
  public:
   void Welcome() override { welcome.set_value(); }
   void Probe(const core::ProbeHost&) override {}
@@ -113,9 +115,9 @@ TEST(Runtime, HeartbeatConfirmsWhatCameBeforeItOnlyWhenThatIsDurable) {
   std::promise<void> first, second;
   std::future<void> first_durable = first.get_future(), second_durable = second.get_future();
 
-  runtime->Heartbeat(NodeId("host-a"), 1, {}, [&] { first.set_value(); });
+  runtime->Heartbeat(1, NodeId("host-a"), 1, {}, [&] { first.set_value(); });
   runtime->Connect(Hello(*runtime), std::make_shared<RecordingLink>());
-  runtime->Heartbeat(NodeId("host-a"), 1, {}, [&] { second.set_value(); });
+  runtime->Heartbeat(1, NodeId("host-a"), 1, {}, [&] { second.set_value(); });
   store.AwaitCommits(1);
 
   EXPECT_EQ(first_durable.wait_for(kDeadline), std::future_status::ready);
@@ -163,6 +165,25 @@ TEST(Runtime, FullDiskRefusesChangesAndLosesNothing) {
   EXPECT_TRUE(Await(Ask(*runtime, Submission())).status.ok());
 }
 
+// While the disk takes its time with a commit that had failed before, there is nothing to do but wait.
+TEST(Runtime, WaitingForARetryCostsNoProcessorTime) {
+  store::GatedStore store;
+  std::unique_ptr<Runtime> runtime = StartOrDie(store);
+  store.Fail({absl::ResourceExhaustedError("database or disk is full")});
+  std::future<Reply> reply = Ask(*runtime, Submission());
+  store.AwaitCommits(1);
+  store.CloseGate();
+  store.AwaitCommits(2);
+
+  std::clock_t begin = std::clock();
+  EXPECT_EQ(reply.wait_for(std::chrono::seconds(1)), std::future_status::timeout);
+  double spent = static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
+
+  EXPECT_LT(spent, 0.1) << "seconds of processor time in one second";
+  store.OpenGate();
+  EXPECT_TRUE(Await(std::move(reply)).status.ok());
+}
+
 TEST(Runtime, UserIsToldAfterAWhileThatTheDiskDoesNotTakeWhatHeAskedFor) {
   store::GatedStore store;
   std::unique_ptr<Runtime> runtime = StartOrDie(store);
@@ -181,6 +202,28 @@ TEST(Runtime, UserIsToldAfterAWhileThatTheDiskDoesNotTakeWhatHeAskedFor) {
   }
   ASSERT_TRUE(again.status.ok()) << again.status;
   EXPECT_TRUE(again.already_existed);
+}
+
+TEST(Runtime, WhatComesWhileItStopsIsRefusedEvenIfTheDiskRecovers) {
+  store::GatedStore store;
+  std::unique_ptr<Runtime> runtime = StartOrDie(store);
+  store.Fail({absl::ResourceExhaustedError("database or disk is full")});
+  std::future<Reply> first = Ask(*runtime, Submission());
+  store.AwaitCommits(1);
+  store.CloseGate();
+  store.AwaitCommits(2);
+
+  std::future<void> stopped = std::async(std::launch::async, [&] { runtime->Stop(); });
+  auto deadline = std::chrono::steady_clock::now() + kDeadline;
+  while (runtime->Health().code() != absl::StatusCode::kUnavailable && std::chrono::steady_clock::now() < deadline) {
+    std::this_thread::yield();
+  }
+  store.OpenGate();
+  ASSERT_EQ(stopped.wait_for(kDeadline), std::future_status::ready);
+
+  EXPECT_TRUE(Await(std::move(first)).status.ok()) << "what was accepted is finished";
+  EXPECT_EQ(runtime->Health().code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(Await(Ask(*runtime, Submission())).status.code(), absl::StatusCode::kUnavailable);
 }
 
 TEST(Runtime, LostTermEndsTheProcessWithoutAnAnswer) {
@@ -210,6 +253,41 @@ TEST(Runtime, SilentHostLosesItsLinkAndIsLost) {
   EXPECT_THAT(closed.get(), HasSubstr("no heartbeat"));
 }
 
+// Holds the core's thread as a SIGSTOP of the process would: until a moment.
+class StallingLink final : public RecordingLink {
+ public:
+  explicit StallingLink(std::chrono::steady_clock::time_point until) : until_(until) {}
+  void Welcome() override {
+    RecordingLink::Welcome();
+    never_.get_future().wait_until(until_);
+  }
+
+ private:
+  const std::chrono::steady_clock::time_point until_;
+  std::promise<void> never_;
+};
+
+TEST(Runtime, WhileTheCoordinatorStandsStillNobodysTimeRunsOut) {
+  store::GatedStore store;
+  Node known;
+  known.id = NodeId("host-b");
+  store.Preload({.counters = {}, .jobs = {}, .nodes = {known}});
+  constexpr std::chrono::milliseconds kGrace{1500};
+  auto grace_over = std::chrono::steady_clock::now() + kGrace;
+  std::unique_ptr<Runtime> runtime =
+      StartOrDie(store, {.lease = absl::Milliseconds(400), .start_grace = absl::FromChrono(kGrace)});
+  auto link = std::make_shared<StallingLink>(grace_over + std::chrono::milliseconds(300));
+  std::future<void> stalled = link->welcome.get_future();
+
+  runtime->Connect(Hello(*runtime), link);
+  ASSERT_EQ(stalled.wait_for(kDeadline), std::future_status::ready);
+  ASSERT_TRUE(Await(Ask(*runtime, Submission())).status.ok());
+
+  ASSERT_GE(std::chrono::steady_clock::now(), grace_over) << "it has not stood still";
+  EXPECT_EQ(runtime->snapshot()->nodes().at(known.id)->state, NodeState::kReady)
+      << "it may have said hello, and nobody has listened";
+}
+
 TEST(Runtime, RestartKnowsWhatWasAccepted) {
   char path[] = "/tmp/llm-runtime-XXXXXX";
   std::string directory = mkdtemp(path);
@@ -232,7 +310,11 @@ TEST(Runtime, RestartKnowsWhatWasAccepted) {
   ASSERT_TRUE(again.status.ok()) << again.status;
   EXPECT_TRUE(again.already_existed);
   EXPECT_EQ(again.job.job->id, id);
-  EXPECT_FALSE(runtime->ReadEvents(id, 0, 10)->empty());
+  std::promise<absl::StatusOr<std::vector<JobEventRecord>>> events;
+  runtime->events().Ask({.job = id, .after = 0, .limit = 10}, [&](auto found) { events.set_value(std::move(found)); });
+  absl::StatusOr<std::vector<JobEventRecord>> found = events.get_future().get();
+  ASSERT_TRUE(found.ok()) << found.status();
+  EXPECT_FALSE(found->empty());
   runtime.reset();
   store.reset();
   std::filesystem::remove_all(directory);
