@@ -18,7 +18,7 @@ from typing import Iterable
 from cluster import wait_until
 
 CLONE_NEWNS = 0x00020000
-MEMORY_CGROUPS = pathlib.Path("/sys/fs/cgroup/memory")
+CGROUPS = pathlib.Path("/sys/fs/cgroup")
 MIB = 1 << 20
 
 
@@ -158,23 +158,40 @@ class MemoryLimit:
 
     def __init__(self, mib: int):
         _need("limiting memory")
-        if not (MEMORY_CGROUPS / "memory.limit_in_bytes").exists():
-            raise unittest.SkipTest("NOT RUN: limiting memory needs the memory controller of cgroup v1")
-        self._group = MEMORY_CGROUPS / f"llmctl-test-{os.getpid()}"
+        parent, self._limit, self._events = self._hierarchy()
+        self._group = parent / f"llmctl-test-{os.getpid()}"
         try:
             self._group.mkdir()
         except OSError as error:
             raise unittest.SkipTest(f"NOT RUN: this machine lets nobody make a cgroup: {error}") from error
+        # Only there with cgroup v2: what is swapped out is not killed.
+        with contextlib.suppress(FileNotFoundError):
+            with (self._group / "memory.swap.max").open("r+") as swap:
+                swap.write("0")
         self.set(mib)
 
+    @staticmethod
+    def _hierarchy() -> tuple[pathlib.Path, str, str]:
+        """Where to make the group, and the names of its limit and its counts: of cgroup v1, else of v2."""
+        if (CGROUPS / "memory" / "memory.limit_in_bytes").exists():
+            return CGROUPS / "memory", "memory.limit_in_bytes", "memory.oom_control"
+        try:
+            if "memory" not in (CGROUPS / "cgroup.controllers").read_text().split():
+                raise unittest.SkipTest("NOT RUN: limiting memory needs the memory controller of cgroup v1 or v2")
+            # The root's children get it; the root itself, unlike other groups, may have processes all the same.
+            (CGROUPS / "cgroup.subtree_control").write_text("+memory")
+        except OSError as error:
+            raise unittest.SkipTest(f"NOT RUN: this machine lets nobody limit memory: {error}") from error
+        return CGROUPS, "memory.max", "memory.events"
+
     def set(self, mib: int):
-        (self._group / "memory.limit_in_bytes").write_text(str(mib * MIB))
+        (self._group / self._limit).write_text(str(mib * MIB))
 
     def enter(self) -> tuple[str, ...]:
         return "sh", "-c", f'echo $$ > "{self._group}/cgroup.procs" && exec "$@"', "sh"
 
     def kills(self) -> int:
-        counts = dict(line.split() for line in (self._group / "memory.oom_control").read_text().splitlines())
+        counts = dict(line.split() for line in (self._group / self._events).read_text().splitlines())
         return int(counts["oom_kill"])
 
     def close(self):

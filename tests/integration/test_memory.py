@@ -1,6 +1,11 @@
 #!/usr/bin/env python3
 """A host whose memory runs out: the kernel kills the trainer, not the shim or the agent that have to tell of it."""
 
+import os
+import signal
+import subprocess
+import sys
+import time
 import unittest
 
 from cluster import Cluster
@@ -15,10 +20,21 @@ TOO_LITTLE_MIB = 160
 ENOUGH_MIB = 4096
 # What a trainer may map for itself: enough for LibTorch and the model.
 DEVICE_MIB = 1280
+# A trainer fits, and one that waits for a job.
+SHARED_MIB = 1536
+# The kernel takes it before all others.
+GREEDY = """
+open("/proc/self/oom_score_adj", "w").write("1000")
+held = []
+while True:
+    held.append(b"x" * (1 << 24))
+"""
+# Until the shim is sure that its trainer has outlived the kill of another process.
+LONG_SECONDS = 5
 
 
 class OutOfMemory(ClusterTestCase):
-    def start_job(self, mib: int) -> tuple[Cluster, MemoryLimit, Job, str]:
+    def start_job(self, mib: int, steps: int = STEPS) -> tuple[Cluster, MemoryLimit, Job, str]:
         limit = MemoryLimit(mib)
         self.addCleanup(limit.close)
         cluster = self.start_cluster(devices=())
@@ -26,7 +42,7 @@ class OutOfMemory(ClusterTestCase):
         cluster.workers.append(host)
         host.start()
         cluster.wait_until("the host is ready", cluster.ready_nodes)
-        job = Job("memory", cluster.root / "checkpoints", steps=STEPS)
+        job = Job("memory", cluster.root / "checkpoints", steps=steps)
         return cluster, limit, job, self.submit(cluster, job)
 
     def test_job_that_needs_more_memory_than_its_host_has_fails_and_says_so(self):
@@ -50,6 +66,22 @@ class OutOfMemory(ClusterTestCase):
         view = self.wait_for_phase(cluster, job_id, SUCCEEDED)
         self.assertEqual(view["attempt"], 2)
         self.assert_undisturbed(job)
+
+    def test_trainer_that_is_killed_long_after_the_kernel_took_another_process_was_not_out_of_memory(self):
+        cluster, limit, job, job_id = self.start_job(SHARED_MIB, steps=100000)
+        self.wait_for_step(cluster, job, 3)
+        subprocess.run([*limit.enter(), sys.executable, "-c", GREEDY], capture_output=True, check=False)
+        self.assertEqual(limit.kills(), 1)
+        taken = time.time()
+        cluster.wait_until("the trainers have gone on for long",
+                           lambda: max(line["time"] for line in job.curve().values()) > taken + LONG_SECONDS)
+
+        # Twice: a job that has run out of memory is given one more attempt.
+        for generation in (1, 2):
+            os.kill(cluster.trainers()[0], signal.SIGKILL)
+            self.wait_for_step(cluster, job, 3, generation + 1)
+
+        self.assertEqual(cluster.json("get", job_id)["attempt"], 3)
 
 
 class DeviceMemory(ClusterTestCase):

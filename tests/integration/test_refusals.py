@@ -2,11 +2,12 @@
 """What llmctl will not do, and whether it says why: mistakes of the user, hosts that share no disk, cancelled jobs."""
 
 import os
+import signal
 import subprocess
 import unittest
 
 from cluster import bin_folder
-from cluster_test_case import CANCELLED, FAILED, ClusterTestCase
+from cluster_test_case import CANCELLED, FAILED, SUCCEEDED, ClusterTestCase
 from training_job import Job
 
 
@@ -75,6 +76,20 @@ class Refusals(ClusterTestCase):
         for expected in ("host-0", "stranger", str(job.directory)):
             self.assertIn(expected, view["reason"])
         self.assertEqual(job.last_step(), 0)
+
+    def test_disk_that_hangs_holds_up_neither_other_jobs_nor_the_end_of_the_worker(self):
+        cluster = self.start_cluster(devices=(4,))
+        hangs = cluster.root / "hangs"
+        hangs.mkdir()
+        # Whoever opens it waits for somebody who writes to it.
+        os.mkfifo(hangs / "manifest.json")
+        waiting = self.submit(cluster, Job("waiting", cluster.root / "others", dataset=hangs))
+        self.wait_for_phase(cluster, waiting, "starting")
+        sound = self.submit(cluster, Job("sound", cluster.root / "checkpoints", steps=5))
+
+        self.wait_for_phase(cluster, sound, SUCCEEDED)
+
+        cluster.workers[0].kill(signal.SIGTERM)
 
     def test_address_that_others_can_reach_needs_a_word_of_consent(self):
         cluster = self.start_cluster()
