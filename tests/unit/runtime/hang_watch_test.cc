@@ -201,19 +201,19 @@ TEST(HangWatch, WhileTheCoordinatorStoodStillRanksMayHaveWaitedForIt) {
 }
 
 TEST(HangWatch, HostsThatAreSeldomHeardOfAreJudgedToo) {
-  HangWatch watch(absl::Seconds(10));
-  Gang gang;
+  HangWatch watch(absl::Seconds(12));
+  Gang gang(3);
   watch.Observe(gang.Since(0).pulses, {}, At(0));
   TakeSteps(watch, 100, 1);
   double suspected = 0;
 
-  // Each of the two hosts reports every ten seconds, in turn.
-  for (int time = 5; time < 100 && suspected == 0; time += 5) {
+  // Each of the three hosts reports every twelve seconds, in turn.
+  for (int time = 4; time < 100 && suspected == 0; time += 4) {
     gang.Since(time);
-    if (watch.Observe({gang.pulses[time / 5 % 2]}, {}, At(time)).has_value()) suspected = time;
+    if (watch.Observe({gang.pulses[time / 4 % 3]}, {}, At(time)).has_value()) suspected = time;
   }
 
-  EXPECT_EQ(suspected, 70);
+  EXPECT_EQ(suspected, 72);
 }
 
 TEST(HangWatch, ASilentHostIsNotJudged) {

@@ -179,7 +179,8 @@ TEST(Runtime, WaitingForARetryCostsNoProcessorTime) {
   EXPECT_EQ(reply.wait_for(std::chrono::seconds(1)), std::future_status::timeout);
   double spent = static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
 
-  EXPECT_LT(spent, 0.1) << "seconds of processor time in one second";
+  // Little, as a busy machine leaves little to a thread that spins.
+  EXPECT_LT(spent, 0.01) << "seconds of processor time in one second";
   store.OpenGate();
   EXPECT_TRUE(Await(std::move(reply)).status.ok());
 }
