@@ -1,16 +1,15 @@
 #include "coordinator/core/invariants.h"
 
 #include <algorithm>
-#include <set>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 
 #include "coordinator/core/gang.h"
-#include "coordinator/core/handlers.h"
 #include "coordinator/core/step.h"
 
 namespace llmctl::core {
@@ -52,9 +51,10 @@ std::string BrokenGang(const State& state, const Job& job) {
   if (world % r.devices_per_worker != 0 || workers < r.workers_min || workers > workers_most) {
     return "its gang is not whole";
   }
-  std::set<std::pair<NodeId, int>> used;
-  for (const RankState& rank : attempt.ranks) {
-    if (!used.emplace(rank.node, rank.device).second) return "two of its ranks share a device";
+  for (auto rank_at = attempt.ranks.begin(); rank_at != attempt.ranks.end(); ++rank_at) {
+    const RankState& rank = *rank_at;
+    auto shares = [&](const RankState& other) { return other.device == rank.device && other.node == rank.node; };
+    if (std::any_of(attempt.ranks.begin(), rank_at, shares)) return "two of its ranks share a device";
     if ((rank.phase == RankPhase::kExited) != rank.exit.has_value()) return "a rank's exit and phase disagree";
     if (!attempt.ranks_requested && rank.phase != RankPhase::kAssigned) return "a rank runs that was never requested";
     if (attempt.ranks_requested && !MayHaveProcesses(attempt, rank.node)) continue;
@@ -91,16 +91,22 @@ std::string BrokenBudget(const Job& job) {
 }
 
 void FindDeviceViolations(const State& state, std::vector<std::string>& out) {
-  std::map<std::pair<NodeId, int>, JobId> used;
+  struct Use {
+    const RankState& rank;
+    const JobId& job;
+  };
+  // A handful, looked through after every step of a simulation: a vector is cheaper than a map.
+  std::vector<Use> uses;
   for (const auto& [id, job] : state.jobs) {
     if (!HasLiveGang(job.phase)) continue;
     for (const RankState& rank : job.attempt->ranks) {
       if (job.attempt->ranks_requested && !MayHaveProcesses(*job.attempt, rank.node)) continue;
-      auto [other, fresh] = used.emplace(std::pair(rank.node, rank.device), id);
-      if (!fresh) {
+      for (const Use& other : uses) {
+        if (other.rank.device != rank.device || other.rank.node != rank.node) continue;
         out.push_back(absl::StrCat("device ", rank.device, " of ", rank.node.value(), " is given to ", id.value(),
-                                   " and ", other->second.value()));
+                                   " and ", other.job.value()));
       }
+      uses.push_back({rank, id});
     }
   }
   for (const NodeId& node : state.connected) {
@@ -111,6 +117,27 @@ void FindDeviceViolations(const State& state, std::vector<std::string>& out) {
   }
 }
 
+// KeyOf(job), compared without making it.
+bool IsKeyOf(absl::string_view key, const Job& job) {
+  return absl::ConsumePrefix(&key, job.project) && absl::ConsumePrefix(&key, "/") && key == job.idempotency_key;
+}
+
+bool IsIndexOf(const JobIndex& index, const State& state) {
+  // Everything that belongs in a set is there, and nothing else, for it has no more elements.
+  size_t with_gang = 0, queued = 0, newcomers = 0;
+  for (const auto& [id, job] : state.jobs) {
+    bool live = HasLiveGang(job.phase), waits = job.phase == JobPhase::kQueued;
+    bool fresh = waits && !state.waiting_reason.contains(id);
+    if (live && !index.with_gang.contains(id)) return false;
+    if (waits && !index.queued.contains(id)) return false;
+    if (fresh && !index.newcomers.contains(id)) return false;
+    with_gang += live;
+    queued += waits;
+    newcomers += fresh;
+  }
+  return with_gang == index.with_gang.size() && queued == index.queued.size() && newcomers == index.newcomers.size();
+}
+
 void FindIndexViolations(const State& state, std::vector<std::string>& out) {
   size_t keyed = 0;
   for (const auto& [id, job] : state.jobs) {
@@ -118,23 +145,18 @@ void FindIndexViolations(const State& state, std::vector<std::string>& out) {
     if (!absl::SimpleAtoi(absl::StripPrefix(id.value(), "j-"), &number) || number >= state.counters.next_job) {
       out.push_back(absl::StrCat("job ", id.value(), " is beyond the counter ", state.counters.next_job));
     }
-    if (job.idempotency_key.empty()) continue;
-    ++keyed;
-    auto found = state.jobs_by_key.find(KeyOf(job));
-    if (found == state.jobs_by_key.end() || found->second != id) {
-      out.push_back(absl::StrCat("job ", id.value(), " is not found by its key"));
+    keyed += !job.idempotency_key.empty();
+  }
+  // Different keys lead to different jobs, so as many keys as keyed jobs are all of them.
+  for (const auto& [key, id] : state.jobs_by_key) {
+    auto found = state.jobs.find(id);
+    if (found == state.jobs.end() || !IsKeyOf(key, found->second)) {
+      out.push_back(absl::StrCat("the key ", key, " leads to ", id.value(), ", which does not have it"));
     }
   }
-  if (keyed != state.jobs_by_key.size()) out.push_back("a key leads to no job");
-  JobIndex index;
-  for (const auto& [id, job] : state.jobs) {
-    if (HasLiveGang(job.phase)) index.with_gang.insert(id);
-    if (job.phase != JobPhase::kQueued) continue;
-    index.queued.insert(id);
-    if (!state.waiting_reason.contains(id)) index.newcomers.insert(id);
-  }
-  if (index != state.index) out.push_back("the index of jobs is not what their phases say");
-  if (index.newcomers.size() + state.waiting_reason.size() != index.queued.size()) {
+  if (keyed != state.jobs_by_key.size()) out.push_back("a job is not found by its key");
+  if (!IsIndexOf(state.index, state)) out.push_back("the index of jobs is not what their phases say");
+  if (state.index.newcomers.size() + state.waiting_reason.size() != state.index.queued.size()) {
     out.push_back("a job that is not queued has a reason to wait");
   }
   for (const auto& [id, timer] : state.timers) {

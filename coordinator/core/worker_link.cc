@@ -35,18 +35,14 @@ std::string Refusal(const Turn& turn, const Node& known, const Node& hello) {
 
 using Shims = std::map<GenerationId, std::vector<ShimReport>>;
 
-// The devices of the host, from what it says and what the live gangs have there.
-void ReplaceOwners(State& state, const NodeId& node, const Shims& shims) {
-  auto& owners = state.device_owner;
-  owners.erase(owners.lower_bound({node, 0}), owners.lower_bound({node, std::numeric_limits<int>::max()}));
-  for (const JobId& id : state.index.with_gang) {
-    const Job& job = state.jobs.at(id);
-    if (!HasLiveGang(job.phase)) continue;
-    if (job.attempt->ranks_requested && !MayHaveProcesses(*job.attempt, node)) continue;
-    for (const RankState& rank : job.attempt->ranks) {
-      if (rank.node == node) state.device_owner[{node, rank.device}] = CurrentGeneration(job);
-    }
-  }
+struct Arrival {
+  const Node& host;
+  bool same_agent = false;  // the process that had the link before has it again
+  Shims shims;
+};
+
+// What the host says to be on its devices, where no live gang has them.
+void OwnByProcesses(State& state, const NodeId& node, const Shims& shims) {
   // A process has a device before a mere record of one that ended there: records of several generations may lie
   // about, and the release of one of them must not free what another still uses.
   for (bool exited : {false, true}) {
@@ -59,18 +55,51 @@ void ReplaceOwners(State& state, const NodeId& node, const Shims& shims) {
   }
 }
 
+// The devices of the host, from what it says and what the live gangs have there.
+void ReplaceOwners(State& state, const NodeId& node, const Shims& shims) {
+  auto& owners = state.device_owner;
+  owners.erase(owners.lower_bound({node, 0}), owners.lower_bound({node, std::numeric_limits<int>::max()}));
+  for (const JobId& id : state.index.with_gang) {
+    const Job& job = state.jobs.at(id);
+    if (!HasLiveGang(job.phase)) continue;
+    if (job.attempt->ranks_requested && !MayHaveProcesses(*job.attempt, node)) continue;
+    for (const RankState& rank : job.attempt->ranks) {
+      if (rank.node == node) state.device_owner[{node, rank.device}] = CurrentGeneration(job);
+    }
+  }
+  OwnByProcesses(state, node, shims);
+}
+
+// Whether a process runs on a device that was taken to be free when the gang was placed: a machine of the same name
+// had said so.
+bool IsOccupied(const Attempt& attempt, const Arrival& arrival) {
+  for (const auto& [generation, reports] : arrival.shims) {
+    for (const ShimReport& report : reports) {
+      if (report.phase == RankPhase::kExited) continue;
+      for (const RankState& rank : attempt.ranks) {
+        if (rank.node == arrival.host.id && rank.device == report.device) return true;
+      }
+    }
+  }
+  return false;
+}
+
 void ApplyReports(Turn& turn, const NodeId& node, const std::vector<ShimReport>& reports) {
   for (const ShimReport& report : reports) {
     OnRankChanged(turn, {node, report.generation, report.rank, report.phase, report.pid, report.exit});
   }
 }
 
-void SettleGang(Turn& turn, Job& job, const NodeId& node, const std::vector<ShimReport>& reports) {
+void SettleGang(Turn& turn, Job& job, const Arrival& arrival) {
+  const NodeId& node = arrival.host.id;
   const GenerationId generation = CurrentGeneration(job);
   if (!job.attempt->ranks_requested) {
-    RepeatStart(turn, job, node);
-    return;
+    if (!IsOccupied(*job.attempt, arrival)) return RepeatStart(turn, job, node);
+    return FailGang(turn, job, SeenByCore("device-occupied", FailureClass::kInfrastructure),
+                    absl::StrCat("host ", node.value(), " came back with processes on devices that were free before"));
   }
+  auto own = arrival.shims.find(generation);
+  const std::vector<ShimReport> reports = own == arrival.shims.end() ? std::vector<ShimReport>() : own->second;
   std::set<int> reported;
   for (const ShimReport& report : reports) reported.insert(report.rank);
   bool never_seen = true;
@@ -81,8 +110,9 @@ void SettleGang(Turn& turn, Job& job, const NodeId& node, const std::vector<Shim
     if (rank.phase != RankPhase::kAssigned) never_seen = false;
     if (rank.phase != RankPhase::kExited && !reported.contains(static_cast<int>(i))) missing = absl::StrCat(i);
   }
-  if (reports.empty() && never_seen && job.phase == JobPhase::kStarting) {
-    // The start was lost with the old link.
+  if (reports.empty() && never_seen && job.phase == JobPhase::kStarting && arrival.same_agent) {
+    // The start was lost with the old link. Another agent does not know what became of it: if two machines have this
+    // name, the first may be starting the very ranks.
     RepeatStart(turn, job, node);
     return;
   }
@@ -137,10 +167,12 @@ void OnWorkerConnected(Turn& turn, const WorkerConnected& event) {
 
   RegisterNode(turn, node, before);
 
-  Shims shims;
-  for (const ShimReport& report : event.shims) shims[report.generation].push_back(report);
-  ReplaceOwners(turn.state, id, shims);
-  StopStale(turn, id, shims);
+  bool same_agent =
+      before.has_value() && before->incarnation == node.incarnation && before->boot_id == node.boot_id;
+  Arrival arrival{.host = node, .same_agent = same_agent, .shims = {}};
+  for (const ShimReport& report : event.shims) arrival.shims[report.generation].push_back(report);
+  ReplaceOwners(turn.state, id, arrival.shims);
+  StopStale(turn, id, arrival.shims);
   for (const JobId& job_id : turn.state.index.with_gang) {
     Job& job = turn.state.jobs.at(job_id);
     if (!HasLiveGang(job.phase)) continue;
@@ -149,8 +181,10 @@ void OnWorkerConnected(Turn& turn, const WorkerConnected& event) {
     if (!attempt.ranks_requested) {
       for (const RankState& rank : attempt.ranks) concerned = concerned || rank.node == id;
     }
-    if (concerned) SettleGang(turn, job, id, shims[CurrentGeneration(job)]);
+    if (concerned) SettleGang(turn, job, arrival);
   }
+  // Gangs that did not survive this have let go of devices that may have a process of an older one.
+  OwnByProcesses(turn.state, id, arrival.shims);
   turn.RequestPlan();
 }
 

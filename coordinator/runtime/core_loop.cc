@@ -110,7 +110,7 @@ StepOutput CoreLoop::Step(const core::Event& event, Instant now) {
   for (const core::Command& command : commands) {
     // Not when it is durable: the lease that it takes the place of might run out before.
     const auto* admit = std::get_if<core::AdmitWorker>(&command);
-    if (admit) leases_.Grant(admit->node, admit->incarnation, now);
+    if (admit) leases_.Reserve(admit->node, admit->incarnation);
   }
   StepOutput output = SortCommands(state_, std::move(commands));
   for (const core::Command& command : output.inward) CarryOutInward(command, now);
@@ -260,7 +260,10 @@ void CoreLoop::CarryOut(const core::Command& command) {
                  },
                  [&](const core::StopRanks& c) { send(c.node, [&](HostLink& link) { link.Stop(c); }); },
                  [&](const core::AnswerCheckpoint& c) { send(c.node, [&](HostLink& link) { link.Answer(c); }); },
-                 [&](const core::AdmitWorker& c) { parts_.links.Admit(c.node, c.link); },
+                 [&](const core::AdmitWorker& c) {
+                   leases_.Grant(c.node, c.incarnation, Now());
+                   parts_.links.Admit(c.node, c.link);
+                 },
                  [&](const core::RefuseWorker& c) { parts_.links.Refuse(c.link, c.reason); },
                  [&](const core::DropRendezvous& c) { parts_.rendezvous.Drop(c.generation); },
                  [&](const core::ReplyToUser& c) {

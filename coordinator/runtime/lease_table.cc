@@ -4,8 +4,20 @@
 
 namespace llmctl::runtime {
 
+void LeaseTable::Reserve(const NodeId& node, int64_t incarnation) {
+  Lease& lease = leases_[node];
+  if (lease.incarnation != incarnation) lease = {.incarnation = incarnation};
+  ++lease.reserved;
+}
+
 void LeaseTable::Grant(const NodeId& node, int64_t incarnation, Instant now) {
-  leases_[node] = {incarnation, now.monotonic + lease_};
+  Lease& lease = leases_[node];
+  if (lease.incarnation != incarnation) {
+    if (lease.reserved > 0) return;
+    lease = {.incarnation = incarnation};
+  }
+  if (lease.reserved > 0) --lease.reserved;
+  lease.deadline = std::max(lease.deadline, now.monotonic + lease_);
 }
 
 void LeaseTable::Renew(const NodeId& node, int64_t incarnation, Instant now) {
@@ -27,13 +39,14 @@ std::vector<LeaseTable::Expired> LeaseTable::TakeExpired(Instant now) {
   std::vector<Expired> expired;
   next_deadline_ = absl::InfiniteDuration();
   for (auto it = leases_.begin(); it != leases_.end();) {
-    if (it->second.deadline <= now.monotonic) {
-      expired.push_back({it->first, it->second.incarnation});
+    const Lease& lease = it->second;
+    if (lease.reserved == 0 && lease.deadline <= now.monotonic) {
+      expired.push_back({it->first, lease.incarnation});
       it = leases_.erase(it);
-    } else {
-      next_deadline_ = std::min(next_deadline_, it->second.deadline);
-      ++it;
+      continue;
     }
+    if (lease.reserved == 0) next_deadline_ = std::min(next_deadline_, lease.deadline);
+    ++it;
   }
   return expired;
 }

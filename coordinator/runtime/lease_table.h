@@ -5,6 +5,8 @@
 // the renewals that were queued meanwhile, and calls Extend() with the time it was away: a stall of ours costs
 // no host its lease.
 // Hosts that have not said hello since a start hold no lease: the core's own grace covers them.
+// A host that has said hello cannot send heartbeats before it is welcomed, and the welcome waits for our disk: its
+// lease is reserved until then and cannot run out, however slow the disk.
 //
 // Pure: time is an argument. Single-threaded: the runtime's core thread, or the simulator.
 #pragma once
@@ -30,7 +32,9 @@ class LeaseTable {
 
   explicit LeaseTable(absl::Duration lease) : lease_(lease) {}
 
-  // The host is admitted with this incarnation: a full lease for it, in place of any other's.
+  // The host is admitted with this incarnation, in place of any other; its welcome is on the way.
+  void Reserve(const NodeId& node, int64_t incarnation);
+  // The welcome leaves: a full lease. Ignored if another incarnation has been admitted since.
   void Grant(const NodeId& node, int64_t incarnation, Instant now);
   // A heartbeat. Ignored unless this incarnation holds the lease.
   void Renew(const NodeId& node, int64_t incarnation, Instant now);
@@ -48,7 +52,8 @@ class LeaseTable {
  private:
   struct Lease {
     int64_t incarnation = 0;
-    absl::Duration deadline;  // on the monotonic clock
+    absl::Duration deadline = absl::ZeroDuration();  // on the monotonic clock
+    int reserved = 0;  // welcomes on the way; while there are any, there is no deadline
   };
   const absl::Duration lease_;
   std::map<NodeId, Lease> leases_;

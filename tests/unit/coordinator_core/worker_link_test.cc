@@ -80,6 +80,47 @@ TEST(WorkerLink, RebootedHostFailsItsGang) {
   EXPECT_EQ(world.job(id).phase, JobPhase::kQueued);
 }
 
+TEST(WorkerLink, StartIsRepeatedToTheSameAgentOnly) {
+  // Another agent of the name may be on another machine, while the first is starting the very ranks.
+  for (bool same_agent : {true, false}) {
+    CoreWorld world;
+    world.Connect("node-a");
+    JobId id = world.Submit();
+    world.Place();
+    world.AnswerProbes(id);
+    Node host = CoreWorld::MakeNode("node-a");
+    if (!same_agent) ++host.incarnation;
+
+    world.Do(WorkerConnected{host, 9, {}});
+
+    EXPECT_EQ(world.Sent<StartRanks>().size(), same_agent ? 1u : 0u);
+    EXPECT_EQ(world.job(id).phase, same_agent ? JobPhase::kStarting : JobPhase::kQueued);
+  }
+}
+
+TEST(WorkerLink, ProcessesOfAMachineThatHadLostItsNameKeepTheirDevices) {
+  CoreWorld world;
+  world.Connect("node-a");
+  JobId first = world.Submit();
+  world.Run(first);
+  std::vector<ShimReport> processes = world.ShimsOf("node-a");
+  Node namesake = CoreWorld::MakeNode("node-a");
+  namesake.boot_id = "another machine";
+  namesake.incarnation = 2;
+  world.Do(WorkerConnected{namesake, 8, {}});
+  world.Do(JobCancelled{1, first, "its processes seem to be gone"});
+  JobId second = world.Submit();
+  world.Place();
+  ASSERT_EQ(world.job(second).phase, JobPhase::kStarting);
+  world.Lose("node-a");
+
+  Node original = CoreWorld::MakeNode("node-a");
+  world.Do(WorkerConnected{original, 9, processes});
+
+  EXPECT_EQ(world.state.device_owner.at({NodeId("node-a"), 0}), processes[0].generation);
+  EXPECT_EQ(world.job(second).phase, JobPhase::kQueued) << "it waits for the device";
+}
+
 TEST(WorkerLoss, LostWorkerMovesTheGangAtOnceAndItsDevicesAreNotUsedBeforeItsHello) {
   CoreWorld world;
   world.Connect("node-a");

@@ -49,6 +49,33 @@ TEST(LeaseTable, HeartbeatRenewsOnlyItsOwnIncarnation) {
   EXPECT_TRUE(leases.Holds(kB, 1));
 }
 
+TEST(LeaseTable, ReservedLeaseDoesNotRunOutBeforeItsWelcome) {
+  // Two connections of one agent, and a disk that takes a minute: each welcome grants a lease when it leaves.
+  LeaseTable leases(absl::Seconds(10));
+  leases.Reserve(kA, 1);
+  leases.Reserve(kA, 1);
+
+  EXPECT_THAT(leases.TakeExpired(At(60)), IsEmpty());
+  EXPECT_EQ(leases.next_deadline(), absl::InfiniteDuration()) << "nothing to wake up for";
+  leases.Grant(kA, 1, At(60));
+  EXPECT_THAT(leases.TakeExpired(At(90)), IsEmpty()) << "the second welcome is still on the way";
+  leases.Grant(kA, 1, At(90));
+  EXPECT_THAT(leases.TakeExpired(At(100)), ElementsAre(LeaseTable::Expired{kA, 1}));
+}
+
+TEST(LeaseTable, WelcomeOfAnAgentThatWasReplacedGrantsNothing) {
+  LeaseTable leases(absl::Seconds(10));
+  leases.Reserve(kA, 1);
+  leases.Reserve(kA, 2);
+
+  leases.Grant(kA, 1, At(0));
+
+  EXPECT_FALSE(leases.Holds(kA, 1));
+  EXPECT_THAT(leases.TakeExpired(At(60)), IsEmpty());
+  leases.Grant(kA, 2, At(60));
+  EXPECT_THAT(leases.TakeExpired(At(70)), ElementsAre(LeaseTable::Expired{kA, 2}));
+}
+
 TEST(LeaseTable, HeartbeatOfAHostWithoutLeaseGrantsNone) {
   LeaseTable leases(absl::Seconds(10));
 
