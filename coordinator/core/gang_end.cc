@@ -17,12 +17,12 @@
 namespace llmctl::core {
 namespace {
 
-// Devices on hosts that were never asked for a process: they need no release.
+// Devices that were never asked for a process need no release. All others wait for their hosts' word, even of hosts that
+// are not waited for: one that counted as released, as a machine of its name had no process, may be back with its own.
 void ReleaseUnusedDevices(State& state, const Job& job) {
+  if (job.attempt->ranks_requested) return;
   GenerationId generation = CurrentGeneration(job);
-  std::erase_if(state.device_owner, [&](const auto& owned) {
-    return owned.second == generation && !MayHaveProcesses(*job.attempt, owned.first.first);
-  });
+  std::erase_if(state.device_owner, [&](const auto& owned) { return owned.second == generation; });
 }
 
 void AddOnce(std::vector<NodeId>& nodes, const NodeId& node) {

@@ -121,6 +121,30 @@ TEST(WorkerLink, ProcessesOfAMachineThatHadLostItsNameKeepTheirDevices) {
   EXPECT_EQ(world.job(second).phase, JobPhase::kQueued) << "it waits for the device";
 }
 
+TEST(WorkerLink, ProcessesThatCameBackKeepTheirDevicesWhenTheirGangEnds) {
+  CoreWorld world;
+  world.Connect("node-a");
+  world.Connect("node-b");
+  JobId id = world.Submit(CoreWorld::Needs(2));
+  world.Run(id);
+  GenerationId first = world.generation(id);
+  std::vector<ShimReport> processes = world.ShimsOf("node-a");
+  Node namesake = CoreWorld::MakeNode("node-a");
+  namesake.boot_id = "another machine";
+  namesake.incarnation = 2;
+  world.Do(WorkerConnected{namesake, 8, {}});
+  ASSERT_EQ(world.job(id).phase, JobPhase::kStopping);
+  world.Lose("node-a");
+  world.Do(WorkerConnected{CoreWorld::MakeNode("node-a"), 9, processes});
+
+  world.Release(id, "node-b");
+
+  EXPECT_EQ(world.job(id).phase, JobPhase::kQueued);
+  EXPECT_EQ(world.state.device_owner.at({NodeId("node-a"), 0}), first);
+  world.Do(GangReleased{NodeId("node-a"), first});
+  EXPECT_TRUE(world.state.device_owner.empty());
+}
+
 TEST(WorkerLoss, LostWorkerMovesTheGangAtOnceAndItsDevicesAreNotUsedBeforeItsHello) {
   CoreWorld world;
   world.Connect("node-a");
