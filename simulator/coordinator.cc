@@ -5,9 +5,6 @@
 
 #include "absl/strings/str_cat.h"
 
-#include "common/base/overloaded.h"
-#include "coordinator/core/snapshot_for_placement.h"
-#include "coordinator/placement/placement.h"
 #include "coordinator/runtime/step_output.h"
 #include "simulator/describe.h"
 #include "simulator/translate.h"
@@ -15,297 +12,314 @@
 namespace llmctl::simulator {
 namespace {
 
-constexpr absl::Duration kHeartbeat = absl::Seconds(2);
 constexpr absl::Duration kLease = absl::Seconds(10);
 constexpr absl::Duration kGrace = absl::Seconds(60);
 constexpr absl::Duration kCommitRetry = absl::Milliseconds(500);
-// A comparison of the whole state costs as much as many steps; a share of them shows a forgotten Save all the same.
-constexpr double kStoreCheckShare = 0.1;
+constexpr absl::Duration kStartRetry = absl::Seconds(2);
+// A comparison of the whole state costs as much as many steps.
+constexpr double kStoreCheckShare = 0.02;
 
 }  // namespace
 
-Coordinator::Coordinator(Simulation& sim, Network& network, std::function<Node(int)> describe_host)
+void Coordinator::CountStanding(const NodeStanding& standing) {
+  if (standing.service == NodeService::kDrained) sim_.Reached(Probe::kNodeDrained);
+  if (standing.trust == NodeTrust::kQuarantined) sim_.Reached(Probe::kNodeQuarantined);
+  if (standing.trust == NodeTrust::kBurnIn) sim_.Reached(Probe::kNodeInBurnIn);
+  if (standing.trust == NodeTrust::kParole) sim_.Reached(Probe::kNodeOnParole);
+}
+
+Coordinator::Process::Process(CoordinatorDisk::Opened opened)
+    : term(opened.term), state(std::move(opened.state)), leases(kLease), rendezvous({}) {
+  for (const auto& [id, job] : state.jobs) {
+    published[id] = std::make_shared<const Job>(job);
+    if (job.attempt.has_value() && job.attempt->ranks_requested) requested[id] = job.last_generation;
+  }
+}
+
+Coordinator::Coordinator(Simulation& sim, Network& network, CoordinatorDisk& disk, Options options)
     : sim_(sim),
       network_(network),
-      describe_host_(std::move(describe_host)),
-      commit_time_(sim.Chance(0.3) ? absl::Milliseconds(200) : absl::Milliseconds(8)) {}
+      disk_(disk),
+      index_(options.index),
+      check_always_(options.check_always),
+      clock_(options.clock),
+      events_by_kind_(std::variant_size_v<core::Event>) {}
 
 void Coordinator::Start() {
-  if (up_) return;
+  if (up_ || retired_) return;
+  absl::StatusOr<CoordinatorDisk::Opened> opened = disk_.Open();
+  if (!opened.ok()) {
+    sim_.Trace({'n', index_}, [&] {
+      return absl::StrCat("coordinator ", index_, " cannot start: ", opened.status().message());
+    });
+    if (!surroundings_.other_up()) disk_.Abandon();
+    sim_.After(kStartRetry, [this] { Start(); });
+    return;
+  }
+  if (surroundings_.other_up()) sim_.Reached(Probe::kSecondCoordinator);
   up_ = true;
   ++life_;
   crash_after_commit_.reset();
   retry_at_ = absl::ZeroDuration();
-  core_ = std::make_unique<Process>(Process{.state = store_.Load(), .leases = runtime::LeaseTable(kLease)});
-  sim_.Trace(absl::StrCat("coordinator starts at revision ", core_->state.counters.revision));
-  if (!store_.Holds(core_->state)) sim_.Violation("the loaded state is not what is stored");
+  core_ = std::make_unique<Process>(*std::move(opened));
+  sim_.Trace({'c', index_, core_->term, core_->state.counters.revision}, [&] {
+    return absl::StrCat("coordinator ", index_, " starts with term ", core_->term, " at revision ",
+                        core_->state.counters.revision);
+  });
   Post(core::CoordinatorStarted{kGrace});
   WatchLeases();
 }
 
+void Coordinator::Retire() {
+  retired_ = true;
+  Crash();
+}
+
 void Coordinator::Crash() {
   if (!up_) return;
-  sim_.Trace("coordinator crashes");
-  if (!core_->pipeline.empty()) sim_.Reached("coordinator crash loses steps");
-  up_ = standing_still_ = false;
+  sim_.Trace({'k', index_}, [&] { return absl::StrCat("coordinator ", index_, " crashes"); });
+  if (!core_->pipeline.empty()) sim_.Reached(Probe::kCrashLosesSteps);
+  CheckStore("at a crash");
+  if (disk_.term() == core_->term && core_->in_flight != nullptr) disk_.Rehearse(*core_->in_flight);
+  up_ = standing_still_ = leases_due_ = false;
   ++life_;
   stalled_.clear();
-  network_.CutAll();
+  stalled_renewals_.clear();
+  network_.CutCoordinator(index_);
+  if (!surroundings_.other_up()) disk_.Abandon();
 }
 
-void Coordinator::Pause(absl::Duration duration) {
-  if (standing_still_) return;
-  sim_.Trace(absl::StrCat("coordinator stands still for ", absl::FormatDuration(duration)));
-  standing_still_ = true;
-  core_->leases.Extend(duration);
-  sim_.After(duration, [this, life = life_] {
-    if (life != life_) return;
-    standing_still_ = false;
-    // What has queued up meanwhile, in the order in which it came.
-    std::vector<std::function<void()>> stalled = std::move(stalled_);
-    stalled_.clear();
-    for (const std::function<void()>& action : stalled) {
-      if (life == life_) action();
+// What is durable, with what is on its way there, is the state: a restart from there on would lose nothing.
+void Coordinator::CheckStore(const char* when) {
+  if (disk_.term() != core_->term) return;
+  RecordStore then = disk_.records();
+  // What is in flight may be durable already: applied twice is applied once.
+  core_->pipeline.VisitWaiting([&](const runtime::StepOutput& step) {
+    for (const store::Change& change : step.changes) {
+      if (!std::holds_alternative<store::AppendEvent>(change)) (void)then.Apply(change);
     }
   });
-}
-
-void Coordinator::WhenAwake(std::function<void()> action) {
-  if (standing_still_) {
-    stalled_.push_back(std::move(action));
-  } else {
-    action();
+  if (std::string what = then.Difference(core_->state); !what.empty()) {
+    sim_.Violation(absl::StrCat("the store is not the state ", when, ": ", what, " differs"));
   }
 }
 
-void Coordinator::Later(absl::Duration delay, std::function<void()> action) {
-  sim_.After(delay, [this, life = life_, action = std::move(action)] {
-    if (life == life_) WhenAwake(action);
+void Coordinator::Pause(absl::Duration duration) {
+  if (standing_still_ || !up_) return;
+  sim_.Trace({'h', index_}, [&] {
+    return absl::StrCat("coordinator ", index_, " stands still for ", absl::FormatDuration(duration));
+  });
+  if (duration > kLease) sim_.Reached(Probe::kCoordinatorPauseBeyondLease);
+  standing_still_ = true;
+  sim_.After(duration, [this, life = life_, duration] {
+    if (life == life_) Wake(duration);
   });
 }
 
-void Coordinator::OnMessage(int64_t link, int host, const agent::AgentMessage& message) {
-  if (up_) WhenAwake([this, link, host, message] { Take(link, host, message); });
+void Coordinator::Wake(absl::Duration away) {
+  standing_still_ = false;
+  int64_t life = life_;
+  // As the runtime's loop does: a stall of ours costs no host its lease, renewals come first, expiry last.
+  if (away > kLease / 2) core_->leases.Extend(away);
+  for (const Node& node : std::exchange(stalled_renewals_, {})) Renew(node);
+  // In the order in which it came.
+  std::vector<Simulation::Action> stalled = std::exchange(stalled_, {});
+  for (Simulation::Action& action : stalled) {
+    if (life == life_) action();
+  }
+  if (life != life_ || !std::exchange(leases_due_, false)) return;
+  ExpireLeases();
+  if (life == life_) WatchLeases();
 }
 
-void Coordinator::Take(int64_t link, int host, const agent::AgentMessage& message) {
-  Node node = describe_host_(host);
+void Coordinator::OnMessage(int64_t link, const Network::Ends& ends, const agent::AgentMessage& message) {
+  if (!up_) return;
+  if (!standing_still_) return Take(link, ends, message);
+  if (std::holds_alternative<agent::Heartbeat>(message)) stalled_renewals_.push_back(ends.node);
+  stalled_.push_back([this, link, ends, message] { Take(link, ends, message); });
+}
+
+void Coordinator::Take(int64_t link, const Network::Ends& ends, const agent::AgentMessage& message) {
+  const Node& node = ends.node;
   if (const auto* hello = std::get_if<agent::Hello>(&message)) {
     core::WorkerConnected event = ToConnected(node, link, *hello);
-    if (sim_.mutant() == Mutant::kHideShims) event.shims.clear();
+    core_->greetings[link] = {ends.host, ends.agent, node.boot_id};
+    SpoilHello(event);
+    core_->confirmed[link] = std::make_shared<int64_t>(0);
     Post(event);
   } else if (const auto* heartbeat = std::get_if<agent::Heartbeat>(&message)) {
-    core_->leases.Renew(node.id, node.incarnation, sim_.now());
-    OnHeartbeat(link, heartbeat->sequence);
+    OnHeartbeat(link, node, heartbeat->sequence);
+  } else if (const auto* call = std::get_if<agent::StoreCall>(&message)) {
+    OnStoreCall(link, *call);
   } else if (std::optional<core::Event> event = ToEvent(node.id, message); event.has_value()) {
-    if (auto* offer = std::get_if<core::CheckpointOffered>(&*event)) OnOffer(*offer);
+    SpoilEvent(*event);
     Post(*event);
   }
 }
 
-void Coordinator::OnOffer(core::CheckpointOffered& offer) {
-  auto job = core_->state.jobs.find(offer.generation.job);
-  if (sim_.mutant() != Mutant::kAdoptOldGenerations || job == core_->state.jobs.end()) return;
-  offer.generation.attempt = job->second.last_attempt;
-  offer.generation.generation = job->second.last_generation;
-}
-
-void Coordinator::OnHeartbeat(int64_t link, int64_t sequence) {
-  auto answer = [this, link, sequence] { network_.ToAgent(link, agent::HeartbeatAnswered{sequence}); };
-  if (sim_.mutant() == Mutant::kConfirmTooEarly) return answer();
-  // It tells the agent that all it said before is durable.
-  core_->answers.emplace_back(core_->steps, answer);
+void Coordinator::OnHeartbeat(int64_t link, const Node& node, int64_t sequence) {
+  if (!sim_.Is(Mutant::kLeaseFromSending)) Renew(node);
+  auto confirmed = core_->confirmed.find(link);
+  if (confirmed == core_->confirmed.end()) return;
+  // Answered at once, so that the host knows its link to be alive, but with what is durable by now.
+  int64_t durable = sim_.Is(Mutant::kConfirmTooEarly) ? sequence : *confirmed->second;
+  network_.ToAgent(link, agent::HeartbeatAnswered{durable});
+  std::function<void()> acknowledge = [sequence, number = confirmed->second] { *number = sequence; };
+  if (sim_.Is(Mutant::kLeaseFromSending)) {
+    acknowledge = [this, node, acknowledge] {
+      acknowledge();
+      core_->leases.Renew(node.id, node.incarnation, Now());
+    };
+  }
+  core_->pipeline.Acknowledge(link, std::move(acknowledge), core_->state.counters.revision);
   ReleaseDurable();
 }
 
+void Coordinator::OnStoreCall(int64_t link, const agent::StoreCall& call) {
+  GenerationId generation = call.generation;
+  int64_t request = call.request.request_id;
+  auto answer = [this, link, generation, request](const runtime::StoreAnswer& a) {
+    if (request != 0) network_.ToAgent(link, ToOrder(generation, request, a));
+  };
+  auto found = core_->published.find(generation.job);
+  const Job* job = found == core_->published.end() ? nullptr : found->second.get();
+  if (job == nullptr || !job->attempt || job->attempt->generation != generation.generation ||
+      !HasLiveGang(job->phase)) {
+    return answer({.error = absl::StrCat("generation ", generation.generation, " is over")});
+  }
+  core_->rendezvous.Do(generation, {.link = link, .request = request}, ToOperation(call.request), answer);
+}
+
 void Coordinator::OnLinkClosed(int64_t link) {
+  if (!up_) return;
   // The lease goes on: the agent may be back before it runs out.
-  sim_.Trace(absl::StrCat("coordinator has lost link ", link));
+  sim_.Trace({'d', link}, [&] { return absl::StrCat("coordinator ", index_, " has lost link ", link); });
+  WhenAwake([this, link] {
+    core_->rendezvous.DropLink(link);
+    core_->confirmed.erase(link);
+  });
 }
 
 void Coordinator::Request(core::Event event) {
   if (!up_) return;
-  if (auto* submitted = std::get_if<core::JobSubmitted>(&event);
-      submitted != nullptr && sim_.mutant() == Mutant::kLoseIdempotency) {
-    submitted->idempotency_key.clear();
+  SpoilEvent(event);
+  Later(sim_.dice().Between(absl::Milliseconds(1), absl::Milliseconds(10)),
+        [this, event = std::move(event)] { Post(event); });
+}
+
+void Coordinator::Notice(core::Event event) {
+  if (!up_) return;
+  WhenAwake([this, event = std::move(event)] { Post(event); });
+}
+
+// Of the jobs that it is to begin.
+std::vector<int64_t> Coordinator::GenerationsOf(const llmctl::Plan& plan) const {
+  std::vector<int64_t> generations;
+  for (const GangPlacement& gang : plan.gangs) {
+    auto job = core_->state.jobs.find(gang.job);
+    generations.push_back(job == core_->state.jobs.end() ? 0 : job->second.last_generation);
   }
-  Later(sim_.Between(absl::Milliseconds(1), absl::Milliseconds(10)), [this, event = std::move(event)] { Post(event); });
+  return generations;
 }
 
 void Coordinator::Post(const core::Event& event) {
-  sim_.Trace(absl::StrCat("event ", Describe(event)));
-  std::vector<core::Command> commands = core::Step(core_->state, event, sim_.now());
+  ++events_;
+  ++events_by_kind_[event.index()];
+  if (sim_.tracing()) sim_.Trace({}, [&] { return absl::StrCat("event ", Describe(event)); });
+  if (const auto* released = std::get_if<core::GangReleased>(&event); released && sim_.Is(Mutant::kFreeTwice)) {
+    FreeTwice(*released);
+  }
+  const auto* plan = std::get_if<core::PlanReady>(&event);
+  std::vector<int64_t> generations;
+  if (plan != nullptr) generations = GenerationsOf(plan->plan);
+  std::vector<core::Command> commands = core::Step(core_->state, event, Now());
+  if (plan != nullptr) CheckPlacement(*plan, generations);
+  sim_.Trace({static_cast<int64_t>(event.index()), index_, core_->state.counters.revision,
+              static_cast<int64_t>(commands.size())},
+             [&] { return absl::StrCat("  revision ", core_->state.counters.revision); });
+  SpoilCommands(event, commands);
   for (const std::string& broken : core::FindViolations(core_->state)) sim_.Violation(broken);
-  for (const auto& [id, node] : core_->state.nodes) {
-    if (node.standing.trust == NodeTrust::kBurnIn) sim_.Reached("step with a node in burn-in");
-  }
-  for (const core::Command& command : commands) {
-    // The new lease begins with the step: the one it takes the place of might run out before it is durable.
-    const auto* admit = std::get_if<core::AdmitWorker>(&command);
-    if (admit == nullptr || sim_.mutant() == Mutant::kGrantLeaseLate) continue;
-    core_->leases.Grant(admit->node, admit->incarnation, sim_.now());
-  }
+  if (!sim_.Is(Mutant::kLeaseFromSending)) ReserveLeases(commands);
   runtime::StepOutput output = runtime::SortCommands(core_->state, std::move(commands));
+  SpoilRecords(output.changes);
   for (const core::Command& command : output.inward) CarryOut(command);
   output.inward.clear();
-  if (sim_.mutant() == Mutant::kSendBeforePersist) {
+  if (sim_.Is(Mutant::kSendBeforePersist)) {
     for (const core::Command& command : output.outbox) CarryOut(command);
     output.outbox.clear();
   }
-  SpoilRecords(output.changes);
-  ++core_->steps;
   core_->pipeline.Add(std::move(output));
+  if (check_always_) CheckStore("after a step");
+  int64_t life = life_;
   ReleaseDurable();
   BeginCommit();
+  if (life == life_) surroundings_.on_event(event);
 }
 
-void Coordinator::SpoilRecords(std::vector<store::Change>& changes) {
-  if (sim_.mutant() == Mutant::kLoseJobRecords && sim_.Chance(0.02)) {
-    std::erase_if(changes, [](const store::Change& c) { return std::holds_alternative<store::PutJob>(c); });
-  }
-  if (sim_.mutant() != Mutant::kForgetCounters) return;
-  for (store::Change& change : changes) {
-    auto* put = std::get_if<store::PutJob>(&change);
-    if (put == nullptr) continue;
-    auto stored = store_.jobs().find(put->job->id);
-    if (stored == store_.jobs().end()) continue;
-    auto job = std::make_shared<Job>(*put->job);
-    job->last_attempt = stored->second.last_attempt;
-    job->last_generation = stored->second.last_generation;
-    put->job = std::move(job);
+// Reserved with the step: the lease that it takes the place of might run out before it is durable.
+void Coordinator::ReserveLeases(const std::vector<core::Command>& commands) {
+  for (const core::Command& command : commands) {
+    const auto* admit = std::get_if<core::AdmitWorker>(&command);
+    if (admit == nullptr) continue;
+    if (sim_.Is(Mutant::kLeaseRunsInCommit)) {
+      core_->leases.Grant(admit->node, admit->incarnation, Now());
+    } else {
+      core_->leases.Reserve(admit->node, admit->incarnation);
+    }
   }
 }
 
 void Coordinator::BeginCommit() {
-  if (sim_.now().monotonic < retry_at_) return;
+  if (sim_.now() < retry_at_) return;
   std::shared_ptr<const std::vector<store::Change>> batch = core_->pipeline.Begin();
   if (batch == nullptr) return;
-  Later(sim_.Between(absl::Microseconds(200), sim_.Chance(0.05) ? 20 * commit_time_ : commit_time_),
-        [this, batch] { EndCommit(*batch); });
+  core_->in_flight = batch;
+  Later(disk_.CommitTime(), [this, batch] { EndCommit(*batch); });
 }
 
 void Coordinator::EndCommit(const std::vector<store::Change>& batch) {
-  if (sim_.now().monotonic < disk_full_until_) {
-    sim_.Reached("commit failed");
+  absl::Status status = disk_.Commit(core_->term, batch);
+  if (absl::IsFailedPrecondition(status)) {
+    sim_.Reached(Probe::kCommitRefusedByTerm);
+    return Crash();
+  }
+  if (disk_.dead()) {
+    sim_.Reached(Probe::kDiskDiesInCommit);
+    sim_.After(sim_.dice().Between(absl::Milliseconds(100), absl::Seconds(20)), [this] { Start(); });
+    return Crash();
+  }
+  if (!status.ok()) {
+    sim_.Reached(Probe::kCommitFailed);
     core_->pipeline.Failed();
-    retry_at_ = sim_.now().monotonic + kCommitRetry;
-    Later(kCommitRetry, [this] { BeginCommit(); });
+    retry_at_ = sim_.now() + kCommitRetry;
+    sim_.After(kCommitRetry, [this, life = life_] {
+      if (life == life_) WhenAwake([this] { BeginCommit(); });
+    });
     return;
   }
-  for (const store::Change& change : batch) {
-    std::string broken = store_.Apply(change);
-    if (!broken.empty()) sim_.Violation(broken);
-  }
+  core_->in_flight.reset();
   if (crash_after_commit_.has_value()) {
-    sim_.Reached("coordinator crash between persist and send");
+    sim_.Reached(Probe::kCoordinatorCrashAfterCommit);
     sim_.After(*crash_after_commit_, [this] { Start(); });
-    Crash();
-    return;
+    return Crash();
   }
   core_->pipeline.Succeeded();
   ReleaseDurable();
-  if (core_->pipeline.empty() && sim_.Chance(kStoreCheckShare) && !store_.Holds(core_->state)) {
-    sim_.Violation("the store is not the state");
-  }
+  if (sim_.dice().Happens(kStoreCheckShare)) CheckStore("after a commit");
   BeginCommit();
 }
 
 void Coordinator::ReleaseDurable() {
   for (const runtime::StepOutput& step : core_->pipeline.TakeDurable()) {
-    ++core_->durable_steps;
-    for (const core::Command& command : step.outbox) CarryOut(command);
-  }
-  auto& answers = core_->answers;
-  size_t ready = 0;
-  while (ready < answers.size() && answers[ready].first <= core_->durable_steps) answers[ready++].second();
-  answers.erase(answers.begin(), answers.begin() + ready);
-}
-
-// Whatever carries a generation may leave only when that generation is durable.
-void Coordinator::CheckFenced(const GenerationId& generation) {
-  auto job = store_.jobs().find(generation.job);
-  if (job == store_.jobs().end() || generation.generation <= job->second.last_generation) return;
-  sim_.Violation(absl::StrCat("generation ", generation.generation, " of ", generation.job.value(), " was sent while ",
-                              job->second.last_generation, " was durable"));
-}
-
-void Coordinator::SendOrder(const NodeId& node, const agent::Event& order) {
-  auto link = core_->links.find(node);
-  if (link != core_->links.end()) network_.ToAgent(link->second, order);
-}
-
-void Coordinator::Admit(const core::AdmitWorker& command) {
-  if (sim_.mutant() == Mutant::kGrantLeaseLate) {
-    core_->leases.Grant(command.node, command.incarnation, sim_.now());
-  }
-  auto [link, fresh] = core_->links.emplace(command.node, command.link);
-  if (!fresh && link->second != command.link) network_.CloseAtCoordinator(link->second);
-  link->second = command.link;
-  network_.ToAgent(command.link, agent::CoordinatorWelcomed{kHeartbeat});
-}
-
-void Coordinator::CarryOut(const core::Command& command) {
-  std::visit(Overloaded{
-                 [&](const core::ProbeHost& c) {
-                   CheckFenced(c.generation);
-                   SendOrder(c.node, ToOrder(c));
-                 },
-                 [&](const core::RunPreflight& c) { SendOrder(c.node, ToOrder(c)); },
-                 [&](const core::StartRanks& c) {
-                   CheckFenced(c.generation);
-                   SendOrder(c.node, ToOrder(c));
-                 },
-                 [&](const core::StopRanks& c) {
-                   SendOrder(c.node, ToOrder(c));
-                   if (sim_.mutant() != Mutant::kReleaseTooEarly) return;
-                   Later(absl::ZeroDuration(), [this, c] { Post(core::GangReleased{c.node, c.generation}); });
-                 },
-                 [&](const core::AnswerCheckpoint& c) { SendOrder(c.node, ToOrder(c)); },
-                 [&](const core::AdmitWorker& c) { Admit(c); },
-                 [&](const core::RefuseWorker& c) {
-                   sim_.Reached("worker refused");
-                   network_.CloseAtCoordinator(c.link);
-                 },
-                 [&](const core::ReplyToUser& c) { reply_(c); },
-                 [&](const core::ArmTimer& c) {
-                   Later(c.delay, [this, timer = c.timer] { Post(core::TimerFired{timer}); });
-                 },
-                 [&](const core::RequestPlan&) { Plan(); },
-                 // Rendezvous keys are not simulated; records went to the store.
-                 [](const auto&) {},
-             },
-             command);
-}
-
-void Coordinator::Plan() {
-  if (core_->planning) {
-    core_->plan_again = true;
-    return;
-  }
-  core_->planning = true;
-  // The snapshot is taken when the step is over.
-  Later(absl::ZeroDuration(), [this] {
-    core::PlanReady ready{placement::MakePlan(core::MakeSnapshot(core_->state))};
-    Later(sim_.Between(absl::Milliseconds(1), absl::Milliseconds(100)), [this, ready = std::move(ready)] {
-      core_->planning = false;
-      if (ready.plan.revision != core_->state.counters.revision) sim_.Reached("plan was stale");
-      Post(ready);
-      if (std::exchange(core_->plan_again, false)) Plan();
-    });
-  });
-}
-
-void Coordinator::WatchLeases() {
-  Later(absl::Seconds(1), [this] {
-    for (const runtime::LeaseTable::Expired& lost : core_->leases.TakeExpired(sim_.now())) {
-      sim_.Reached("lease expired");
-      auto link = core_->links.find(lost.node);
-      if (link != core_->links.end()) network_.CloseAtCoordinator(link->second);
-      core_->links.erase(lost.node);
-      Post(core::WorkerLost{lost.node, lost.incarnation, "no heartbeat for 10s"});
+    for (const store::Change& change : step.changes) {
+      if (const auto* put = std::get_if<store::PutJob>(&change)) core_->published[put->job->id] = put->job;
+      if (const auto* erase = std::get_if<store::EraseJob>(&change)) core_->published.erase(erase->job);
+      if (const auto* put = std::get_if<store::PutNode>(&change)) CountStanding(put->node->standing);
     }
-    WatchLeases();
-  });
+    CheckGangsAreWhole(step);
+    for (const core::Command& command : step.outbox) CarryOut(command);
+    for (const auto& [link, give] : step.acknowledge) give();
+  }
 }
 
 }  // namespace llmctl::simulator

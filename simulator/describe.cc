@@ -1,5 +1,6 @@
 #include "simulator/describe.h"
 
+#include <iterator>
 #include <variant>
 
 #include "absl/strings/str_cat.h"
@@ -56,7 +57,7 @@ std::string Describe(const core::Event& event) {
           [](const core::CheckpointOffered& e) {
             return absl::StrCat("CheckpointOffered ", Name(e.generation), " step ", e.checkpoint.step);
           },
-          [](const core::JobHung& e) { return absl::StrCat("JobHung ", Name(e.generation)); },
+          [](const core::JobHung& e) { return absl::StrCat("JobHung ", Name(e.generation), ": ", e.text); },
           [](const core::StragglerSeen& e) { return absl::StrCat("StragglerSeen ", Name(e.generation)); },
           [](const core::PlanReady& e) {
             return absl::StrCat("PlanReady ", e.plan.revision, " places ", e.plan.gangs.size(), ", leaves ",
@@ -66,6 +67,17 @@ std::string Describe(const core::Event& event) {
           [](const core::CoordinatorStarted&) { return std::string("CoordinatorStarted"); },
       },
       event);
+}
+
+const char* EventName(size_t index) {
+  // In the order of core::Event.
+  static constexpr const char* kNames[] = {
+      "JobSubmitted",      "JobCancelled",     "JobSuspended",    "JobResumed",    "JobDeleted",
+      "NodeCordoned",      "NodeUncordoned",   "NodeDrainStarted", "WorkerConnected", "WorkerLost",
+      "PreflightFinished", "ProbeAnswered",    "RankChanged",     "GangReleased",  "CheckpointOffered",
+      "JobHung",           "StragglerSeen",    "PlanReady",       "TimerFired",    "CoordinatorStarted"};
+  static_assert(std::size(kNames) == std::variant_size_v<core::Event>, "an event has no name");
+  return kNames[index];
 }
 
 }  // namespace llmctl::simulator

@@ -1,87 +1,209 @@
 #include "simulator/faults.h"
 
+#include <utility>
+
 #include "worker/contract/exit_codes.h"
 
 namespace llmctl::simulator {
+namespace {
 
-Faults::Faults(Simulation& sim, Network& network, Coordinator& coordinator, Trainers& trainers, Hosts& hosts)
-    : sim_(sim), network_(network), coordinator_(coordinator), trainers_(trainers), hosts_(hosts) {}
+// Of the agents' links and of the simulated leases.
+constexpr absl::Duration kLease = absl::Seconds(10);
+constexpr absl::Duration kOrphanTimeout = absl::Minutes(2);
+constexpr absl::Duration kHang = absl::Minutes(3);
+constexpr absl::Duration kHangSeenAgain = absl::Seconds(20);
+// When something is at stake, it is hit rather than another.
+constexpr double kOnTheSpot = 0.8;
 
-void Faults::Begin() {
-  const std::vector<Fault> all = {&Faults::CrashCoordinator, &Faults::CrashCoordinatorAfterCommit,
-                                  &Faults::PauseCoordinator, &Faults::FillDisk,
-                                  &Faults::CrashAgent,
-                                  &Faults::FailTrainer,      &Faults::WedgeTrainer,
-                                  &Faults::KillShim,         &Faults::RebootHost,
-                                  &Faults::Partition,        &Faults::CutLink};
-  double share = 0.2 + 0.8 * (sim_.Pick(100) / 100.0);
-  for (Fault fault : all) {
-    if (sim_.Chance(share)) chosen_.push_back(fault);
-  }
-  spacing_ = sim_.Chance(0.2) ? sim_.Between(absl::Milliseconds(300), absl::Seconds(3))
-                              : sim_.Between(absl::Seconds(3), absl::Seconds(90));
-  if (sim_.Chance(0.5)) network_.set_repeats(0.1);
-  Next();
-}
+}  // namespace
 
-void Faults::Next() {
-  if (over_ || chosen_.empty()) return;
-  sim_.After(spacing_ * (0.1 + 1.8 * (sim_.Pick(1000) / 1000.0)), [this] {
-    if (over_) return;
-    (this->*chosen_[sim_.Pick(static_cast<int>(chosen_.size()))])();
-    Next();
-  });
+const std::vector<Faults::Fault>& Faults::All() {
+  static const std::vector<Fault> all = {
+      &Faults::CrashCoordinator, &Faults::CrashCoordinatorAfterCommit, &Faults::PauseCoordinator,
+      &Faults::StartSecondCoordinator, &Faults::FillDisk, &Faults::SlowDisk, &Faults::KillDiskInCommit,
+      &Faults::CrashAgent, &Faults::CrashAgentInStep, &Faults::PauseAgent, &Faults::ReplaceAgent,
+      &Faults::FillAgentDisk, &Faults::RebootHost, &Faults::StartNamesake, &Faults::JumpClock, &Faults::FailTrainer,
+      &Faults::PauseTrainer, &Faults::WedgeTrainer, &Faults::DeafenTrainer, &Faults::HangTrainer, &Faults::KillShim,
+      &Faults::KillStandby, &Faults::SpoilHost, &Faults::Partition, &Faults::CutLink, &Faults::SlowNetwork,
+      &Faults::RepeatMessages};
+  return all;
 }
 
 void Faults::Heal() {
   over_ = true;
-  network_.set_repeats(0);
-  for (size_t i = 0; i < hosts_.size(); ++i) {
-    network_.Unblock(static_cast<int>(i));
-    if (!hosts_[i]->has_power()) hosts_[i]->PowerOn();
-    hosts_[i]->StartAgent();
+  v_.network.Heal();
+  v_.disk.Heal();
+  if (v_.hosts.back()->has_power()) v_.hosts.back()->PowerOff({.wipe = true});
+  for (size_t i = 0; i + 1 < v_.hosts.size(); ++i) v_.hosts[i]->Heal();
+  Coordinator* chosen = v_.coordinators.front().get();
+  for (const auto& coordinator : v_.coordinators) {
+    coordinator->SpareNextCommit();
+    if (coordinator->up() && coordinator->term() == v_.disk.term()) chosen = coordinator.get();
   }
-  coordinator_.SpareNextCommit();
-  coordinator_.FailCommits(absl::ZeroDuration());
-  coordinator_.Start();
+  // One that was deposed has nothing to say any more, and may not have noticed.
+  for (const auto& coordinator : v_.coordinators) {
+    if (coordinator.get() != chosen) coordinator->Retire();
+  }
+  if (chosen->up() && chosen->term() != v_.disk.term()) chosen->Crash();
+  chosen->Start();
 }
 
-void Faults::CrashCoordinator() {
-  if (!coordinator_.up()) return;
-  sim_.Reached("coordinator crash");
-  coordinator_.Crash();
-  absl::Duration down = sim_.Chance(0.1) ? absl::Minutes(4) : sim_.Between(absl::Milliseconds(100), absl::Seconds(40));
-  sim_.After(down, [this] { coordinator_.Start(); });
+void Faults::Lasts(absl::Duration length, std::function<void()> undo) {
+  sim_.After(length, [this, undo = std::move(undo)] {
+    if (!over_) undo();
+  });
 }
 
-void Faults::CrashCoordinatorAfterCommit() {
-  if (!coordinator_.up()) return;
-  coordinator_.CrashAfterNextCommit(sim_.Between(absl::Milliseconds(100), absl::Seconds(30)));
+Host& Faults::AnyHost(Dice& dice, const Occasion& occasion) {
+  int chosen = dice.Pick(static_cast<int>(v_.hosts.size()) - 1);
+  bool on_the_spot = dice.Happens(kOnTheSpot);
+  for (size_t i = 0; i + 1 < v_.hosts.size() && on_the_spot; ++i) {
+    if (v_.hosts[i]->node() == occasion.node) return *v_.hosts[i];
+  }
+  return *v_.hosts[chosen];
 }
 
-void Faults::PauseCoordinator() {
-  if (!coordinator_.up()) return;
-  sim_.Reached("coordinator pause");
-  coordinator_.Pause(sim_.Between(absl::Seconds(1), absl::Seconds(40)));
+Coordinator* Faults::AnyCoordinator(Dice& dice) {
+  size_t first = dice.Pick(static_cast<int>(v_.coordinators.size()));
+  for (size_t i = 0; i < v_.coordinators.size(); ++i) {
+    Coordinator& coordinator = *v_.coordinators[(first + i) % v_.coordinators.size()];
+    if (coordinator.up()) return &coordinator;
+  }
+  return nullptr;
 }
 
-void Faults::FillDisk() { coordinator_.FailCommits(sim_.Between(absl::Seconds(1), absl::Seconds(60))); }
+const Trainers::Rank* Faults::AnyTrainer(Dice& dice, const Occasion& occasion) {
+  const std::vector<Trainers::Rank>& alive = v_.trainers.Alive();
+  if (alive.empty()) return nullptr;
+  const Trainers::Rank* chosen = &alive[dice.Pick(static_cast<int>(alive.size()))];
+  bool on_the_spot = dice.Happens(kOnTheSpot);
+  for (const Trainers::Rank& rank : alive) {
+    if (on_the_spot && rank.generation.job == occasion.job && dice.Happens(0.5)) return &rank;
+  }
+  return chosen;
+}
 
-void Faults::CrashAgent() {
-  Host& host = AnyHost();
+void Faults::CrashCoordinator(Dice& dice, const Occasion&) {
+  absl::Duration down =
+      dice.Happens(0.1) ? absl::Seconds(150) : dice.Between(absl::Milliseconds(100), absl::Seconds(30));
+  Coordinator* coordinator = AnyCoordinator(dice);
+  if (coordinator == nullptr) return;
+  sim_.Reached(Probe::kCoordinatorCrash);
+  coordinator->Crash();
+  Lasts(down, [coordinator] { coordinator->Start(); });
+}
+
+void Faults::CrashCoordinatorAfterCommit(Dice& dice, const Occasion&) {
+  absl::Duration down = dice.Between(absl::Milliseconds(100), absl::Seconds(20));
+  if (Coordinator* coordinator = AnyCoordinator(dice)) coordinator->CrashAfterNextCommit(down);
+}
+
+void Faults::PauseCoordinator(Dice& dice, const Occasion&) {
+  absl::Duration length = dice.Between(absl::Seconds(1), absl::Seconds(30));
+  Coordinator* coordinator = AnyCoordinator(dice);
+  if (coordinator == nullptr) return;
+  sim_.Reached(Probe::kCoordinatorPause);
+  coordinator->Pause(length);
+}
+
+// The first lives, and may stand still just now.
+void Faults::StartSecondCoordinator(Dice& dice, const Occasion&) {
+  Coordinator* up = AnyCoordinator(dice);
+  if (up == nullptr) return;
+  if (dice.Happens(0.5)) up->Pause(dice.Between(absl::Seconds(1), absl::Seconds(15)));
+  for (const auto& coordinator : v_.coordinators) {
+    if (!coordinator->up()) return coordinator->Start();
+  }
+}
+
+void Faults::FillDisk(Dice& dice, const Occasion&) {
+  sim_.Reached(Probe::kDiskFull);
+  v_.disk.Fill(dice.Between(absl::Seconds(1), absl::Seconds(40)));
+}
+
+void Faults::SlowDisk(Dice& dice, const Occasion&) {
+  sim_.Reached(Probe::kDiskSlow);
+  v_.disk.SlowDown(dice.Between(absl::Seconds(2), absl::Seconds(30)));
+}
+
+void Faults::KillDiskInCommit(Dice& dice, const Occasion&) { v_.disk.DieInCommit(dice.Pick(12)); }
+
+void Faults::CrashAgent(Dice& dice, const Occasion& occasion) {
+  Host& host = AnyHost(dice, occasion);
+  absl::Duration down =
+      dice.Happens(0.2) ? absl::Seconds(140) : dice.Between(absl::Milliseconds(50), absl::Seconds(20));
   if (!host.agent_up()) return;
-  sim_.Reached("agent crash");
+  sim_.Reached(Probe::kAgentCrash);
   host.CrashAgent();
-  absl::Duration down = sim_.Chance(0.2) ? absl::Minutes(3) : sim_.Between(absl::Milliseconds(50), absl::Seconds(20));
-  sim_.After(down, [&host] { host.StartAgent(); });
+  Lasts(down, [&host] { host.StartAgent(); });
 }
 
-void Faults::FailTrainer() {
-  std::vector<Trainers::Rank> alive = trainers_.Alive();
-  if (alive.empty()) return;
-  const Trainers::Rank& rank = alive[sim_.Pick(static_cast<int>(alive.size()))];
+void Faults::CrashAgentInStep(Dice& dice, const Occasion& occasion) {
+  Host& host = AnyHost(dice, occasion);
+  int commands_left = dice.Pick(6);
+  host.CrashAgentInStep(commands_left, dice.Between(absl::Milliseconds(50), absl::Seconds(20)));
+}
+
+void Faults::PauseAgent(Dice& dice, const Occasion& occasion) {
+  Host& host = AnyHost(dice, occasion);
+  absl::Duration length = dice.Between(absl::Seconds(1), absl::Seconds(25));
+  absl::Duration until_another = length * dice.Between(0.0, 1.0);
+  if (!host.agent_up()) return;
+  sim_.Reached(Probe::kAgentPause);
+  if (length > kLease) sim_.Reached(Probe::kAgentPauseBeyondLease);
+  host.PauseAgent(length);
+  // Whoever watches over it takes it for dead.
+  if (dice.Happens(0.5)) Lasts(until_another, [&host] { host.StartAgent(); });
+}
+
+void Faults::ReplaceAgent(Dice& dice, const Occasion& occasion) {
+  Host& host = AnyHost(dice, occasion);
+  host.ReplaceAgentBehindHello(dice.Between(absl::Seconds(1), absl::Seconds(9)));
+  // So that it says Hello.
+  v_.network.Cut(host.index());
+}
+
+void Faults::FillAgentDisk(Dice& dice, const Occasion& occasion) {
+  sim_.Reached(Probe::kAgentDiskFull);
+  Host& host = AnyHost(dice, occasion);
+  host.FillDisk(dice.Between(absl::Seconds(1), absl::Seconds(40)));
+}
+
+void Faults::RebootHost(Dice& dice, const Occasion& occasion) {
+  Host& host = AnyHost(dice, occasion);
+  Host::Loss loss;
+  loss.wipe = dice.Happens(0.15);
+  loss.records = dice.Happens(0.3);
+  absl::Duration down = dice.Between(absl::Seconds(3), absl::Seconds(50));
+  if (!host.has_power()) return;
+  sim_.Reached(loss.wipe ? Probe::kHostWiped : Probe::kHostReboot);
+  host.PowerOff(loss);
+  Lasts(down, [&host] { host.PowerOn(); });
+}
+
+void Faults::StartNamesake(Dice& dice, const Occasion&) {
+  Host& host = *v_.hosts.back();
+  absl::Duration length = dice.Between(absl::Seconds(5), absl::Seconds(60));
+  if (host.has_power()) return;
+  sim_.Reached(Probe::kTwoWorkersOneName);
+  host.PowerOn();
+  Lasts(length, [&host] {
+    if (host.has_power()) host.PowerOff({});
+  });
+}
+
+void Faults::JumpClock(Dice& dice, const Occasion& occasion) {
+  sim_.Reached(Probe::kClockJump);
+  absl::Duration by = dice.Between(-absl::Hours(48), absl::Hours(48));
+  if (!v_.clocks_jump) return;
+  AnyHost(dice, occasion).JumpClock(by);
+  for (const auto& coordinator : v_.coordinators) coordinator->JumpClock(by);
+}
+
+void Faults::FailTrainer(Dice& dice, const Occasion& occasion) {
+  const Trainers::Rank* rank = AnyTrainer(dice, occasion);
   agent::ExitRecord exit;
-  switch (sim_.Pick(10)) {
+  switch (dice.Pick(10)) {
     case 0: exit.exit_code = contract::kExitUser; break;
     case 1: exit.exit_code = contract::kExitOutOfMemory; break;
     case 2: exit.exit_code = contract::kExitInternal; break;
@@ -89,56 +211,104 @@ void Faults::FailTrainer() {
     case 4: exit.signal = 11; break;
     default: exit.signal = 9; break;
   }
-  sim_.Reached("trainer failure");
-  trainers_.Fail(rank, exit);
+  if (rank == nullptr) return;
+  sim_.Reached(Probe::kTrainerFailure);
+  v_.trainers.Fail(Trainers::Rank(*rank), exit);
 }
 
-void Faults::WedgeTrainer() {
-  std::vector<Trainers::Rank> alive = trainers_.Alive();
+void Faults::PauseTrainer(Dice& dice, const Occasion& occasion) {
+  const Trainers::Rank* rank = AnyTrainer(dice, occasion);
+  if (rank == nullptr) return;
+  sim_.Reached(Probe::kTrainerPause);
+  v_.trainers.Pause(*rank, dice.Between(absl::Seconds(1), absl::Seconds(60)));
+}
+
+void Faults::WedgeTrainer(Dice& dice, const Occasion& occasion) {
+  const Trainers::Rank* rank = AnyTrainer(dice, occasion);
+  if (rank == nullptr) return;
+  sim_.Reached(Probe::kTrainerWedged);
+  v_.trainers.Wedge(*rank);
+}
+
+void Faults::DeafenTrainer(Dice& dice, const Occasion& occasion) {
+  const Trainers::Rank* rank = AnyTrainer(dice, occasion);
+  if (rank == nullptr) return;
+  sim_.Reached(Probe::kTrainerDeaf);
+  v_.trainers.Deafen(*rank);
+}
+
+void Faults::HangTrainer(Dice& dice, const Occasion& occasion) {
+  const Trainers::Rank* rank = AnyTrainer(dice, occasion);
+  absl::Duration unseen = dice.Between(absl::Seconds(2), absl::Seconds(30));
+  // A watch may be wrong: the job is only slow.
+  bool slow = dice.Happens(0.2);
+  if (rank == nullptr) return;
+  sim_.Reached(slow ? Probe::kHangFalselySeen : Probe::kTrainerHang);
+  v_.trainers.Pause(*rank, slow ? unseen + absl::Milliseconds(1) : kHang);
+  sim_.After(unseen, [this, generation = rank->generation] { WatchHang(generation); });
+}
+
+void Faults::WatchHang(const GenerationId& generation) {
+  if (!v_.trainers.IsStalled(generation)) return;
+  for (const auto& coordinator : v_.coordinators) {
+    if (!coordinator->up()) continue;
+    coordinator->Notice(core::StragglerSeen{generation, "a rank makes the others wait"});
+    coordinator->Notice(core::JobHung{generation, "a rank stands still"});
+  }
+  sim_.After(kHangSeenAgain, [this, generation] { WatchHang(generation); });
+}
+
+void Faults::KillStandby(Dice& dice, const Occasion& occasion) {
+  Host& host = AnyHost(dice, occasion);
+  if (host.has_standby()) host.KillStandby();
+}
+
+void Faults::SpoilHost(Dice& dice, const Occasion& occasion) {
+  sim_.Reached(Probe::kHostUnfit);
+  AnyHost(dice, occasion).Spoil();
+}
+
+void Faults::KillShim(Dice& dice, const Occasion& occasion) {
+  Host& host = AnyHost(dice, occasion);
+  std::vector<Trainers::Rank> alive = v_.trainers.AliveOn(host.index());
   if (alive.empty()) return;
-  sim_.Reached("trainer that does not die");
-  trainers_.Wedge(alive[sim_.Pick(static_cast<int>(alive.size()))]);
+  sim_.Reached(Probe::kShimKilled);
+  host.KillShim(alive[dice.Pick(static_cast<int>(alive.size()))]);
 }
 
-void Faults::KillShim() {
-  int host = sim_.Pick(static_cast<int>(hosts_.size()));
-  std::vector<Trainers::Rank> alive = trainers_.AliveOn(host);
-  if (alive.empty()) return;
-  sim_.Reached("shim killed");
-  hosts_[host]->KillShim(alive[sim_.Pick(static_cast<int>(alive.size()))]);
-}
-
-void Faults::RebootHost() {
-  Host& host = AnyHost();
-  if (!host.has_power()) return;
-  bool wipe = sim_.Chance(0.15);
-  sim_.Reached(wipe ? "host replaced by an empty one" : "host reboot");
-  host.PowerOff(wipe);
-  sim_.After(sim_.Between(absl::Seconds(3), absl::Seconds(60)), [&host] {
-    if (!host.has_power()) host.PowerOn();
-  });
-}
-
-void Faults::Partition() {
-  int host = sim_.Pick(static_cast<int>(hosts_.size()));
+void Faults::Partition(Dice& dice, const Occasion& occasion) {
+  int host = AnyHost(dice, occasion).index();
   struct Kind {
-    const char* name;
+    Probe probe;
     bool up, down;  // blocked
   };
-  const Kind kinds[] = {{"partition", true, true},
-                        {"partition towards the coordinator", true, false},
-                        {"partition towards the agent", false, true}};
-  const Kind& kind = kinds[sim_.Pick(3)];
-  sim_.Reached(kind.name);
-  network_.Block(host, kind.up, kind.down);
-  absl::Duration length = sim_.Chance(0.15) ? absl::Minutes(4) : sim_.Between(absl::Seconds(1), absl::Seconds(40));
-  if (length > absl::Minutes(2)) sim_.Reached("partition beyond the orphan timeout");
-  sim_.After(length, [this, host] { network_.Unblock(host); });
+  static constexpr Kind kKinds[] = {{Probe::kPartition, true, true},
+                                    {Probe::kPartitionUp, true, false},
+                                    {Probe::kPartitionDown, false, true}};
+  const Kind& kind = kKinds[dice.Pick(3)];
+  absl::Duration length = dice.Happens(0.15) ? absl::Seconds(150) : dice.Between(absl::Seconds(1), absl::Seconds(30));
+  sim_.Reached(kind.probe);
+  if (length > kOrphanTimeout) sim_.Reached(Probe::kPartitionBeyondOrphanTimeout);
+  v_.network.Block(host, kind.up, kind.down);
+  Lasts(length, [this, host] { v_.network.Unblock(host); });
 }
 
-void Faults::CutLink() {
-  sim_.Reached("link cut");
-  network_.Cut(sim_.Pick(static_cast<int>(hosts_.size())));
+void Faults::CutLink(Dice& dice, const Occasion& occasion) {
+  sim_.Reached(Probe::kLinkCut);
+  v_.network.Cut(AnyHost(dice, occasion).index());
+}
+
+void Faults::SlowNetwork(Dice& dice, const Occasion&) {
+  sim_.Reached(Probe::kNetworkSlow);
+  double share = dice.Between(0.1, 0.6);
+  v_.network.SetSlow(share, dice.Between(absl::Seconds(1), absl::Seconds(12)));
+  Lasts(dice.Between(absl::Seconds(5), absl::Seconds(40)), [this] { v_.network.SetUsualSpeed(); });
+}
+
+void Faults::RepeatMessages(Dice& dice, const Occasion&) {
+  sim_.Reached(Probe::kNetworkRepeats);
+  v_.network.set_repeats(dice.Between(0.05, 0.5));
+  Lasts(dice.Between(absl::Seconds(10), absl::Seconds(60)), [this] { v_.network.set_repeats(0); });
 }
 
 }  // namespace llmctl::simulator

@@ -1,12 +1,15 @@
-// What goes wrong, when: each seed draws which faults it has and how often, so that rare mixtures occur.
+// What can go wrong, a function each. What they do, they do with the dice they are given: the script deals every fault
+// its own, so that leaving one out does not change the others.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <vector>
 
 #include "simulator/coordinator.h"
 #include "simulator/host.h"
 #include "simulator/network.h"
+#include "simulator/occasion.h"
 #include "simulator/simulation.h"
 #include "simulator/trainers.h"
 
@@ -14,40 +17,69 @@ namespace llmctl::simulator {
 
 class Faults {
  public:
-  using Hosts = std::vector<std::unique_ptr<Host>>;
-  Faults(Simulation& sim, Network& network, Coordinator& coordinator, Trainers& trainers, Hosts& hosts);
+  using Fault = void (Faults::*)(Dice&, const Occasion&);
+  // All that can be hit.
+  struct Victims {
+    Network& network;
+    CoordinatorDisk& disk;
+    Trainers& trainers;
+    std::vector<std::unique_ptr<Coordinator>>& coordinators;
+    // The last has the name of the first, and is off unless a fault turns it on.
+    std::vector<std::unique_ptr<Host>>& hosts;
+    bool clocks_jump = true;
+  };
+
+  Faults(Simulation& sim, Victims victims) : sim_(sim), v_(victims) {}
   Faults(const Faults&) = delete;
   Faults& operator=(const Faults&) = delete;
 
-  void Begin();
+  static const std::vector<Fault>& All();
   // Everything is repaired and stays so.
   void Heal();
 
  private:
-  using Fault = void (Faults::*)();
+  // ---- of coordinators and their disk ----
+  void CrashCoordinator(Dice& dice, const Occasion& occasion);
+  void CrashCoordinatorAfterCommit(Dice& dice, const Occasion& occasion);
+  void PauseCoordinator(Dice& dice, const Occasion& occasion);
+  void StartSecondCoordinator(Dice& dice, const Occasion& occasion);
+  void FillDisk(Dice& dice, const Occasion& occasion);
+  void SlowDisk(Dice& dice, const Occasion& occasion);
+  void KillDiskInCommit(Dice& dice, const Occasion& occasion);
+  // ---- of hosts ----
+  void CrashAgent(Dice& dice, const Occasion& occasion);
+  void CrashAgentInStep(Dice& dice, const Occasion& occasion);
+  void PauseAgent(Dice& dice, const Occasion& occasion);
+  void ReplaceAgent(Dice& dice, const Occasion& occasion);
+  void FillAgentDisk(Dice& dice, const Occasion& occasion);
+  void RebootHost(Dice& dice, const Occasion& occasion);
+  void StartNamesake(Dice& dice, const Occasion& occasion);
+  void SpoilHost(Dice& dice, const Occasion& occasion);
+  void JumpClock(Dice& dice, const Occasion& occasion);
+  // ---- of trainers and shims ----
+  void FailTrainer(Dice& dice, const Occasion& occasion);
+  void PauseTrainer(Dice& dice, const Occasion& occasion);
+  void WedgeTrainer(Dice& dice, const Occasion& occasion);
+  void DeafenTrainer(Dice& dice, const Occasion& occasion);
+  void HangTrainer(Dice& dice, const Occasion& occasion);
+  void KillShim(Dice& dice, const Occasion& occasion);
+  void KillStandby(Dice& dice, const Occasion& occasion);
+  // ---- of the network ----
+  void Partition(Dice& dice, const Occasion& occasion);
+  void CutLink(Dice& dice, const Occasion& occasion);
+  void SlowNetwork(Dice& dice, const Occasion& occasion);
+  void RepeatMessages(Dice& dice, const Occasion& occasion);
 
-  void Next();
-  Host& AnyHost() { return *hosts_[sim_.Pick(static_cast<int>(hosts_.size()))]; }
-
-  void CrashCoordinator();
-  void CrashCoordinatorAfterCommit();
-  void PauseCoordinator();
-  void FillDisk();
-  void CrashAgent();
-  void FailTrainer();
-  void WedgeTrainer();
-  void KillShim();
-  void RebootHost();
-  void Partition();
-  void CutLink();
+  Host& AnyHost(Dice& dice, const Occasion& occasion);
+  Coordinator* AnyCoordinator(Dice& dice);
+  const Trainers::Rank* AnyTrainer(Dice& dice, const Occasion& occasion);
+  // What the runtime's watch does: it says that the job hangs, as long as it does.
+  void WatchHang(const GenerationId& generation);
+  // `undo` after `length`, unless all has been healed before.
+  void Lasts(absl::Duration length, std::function<void()> undo);
 
   Simulation& sim_;
-  Network& network_;
-  Coordinator& coordinator_;
-  Trainers& trainers_;
-  Hosts& hosts_;
-  std::vector<Fault> chosen_;
-  absl::Duration spacing_;
+  Victims v_;
   bool over_ = false;
 };
 

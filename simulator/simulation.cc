@@ -1,45 +1,57 @@
 #include "simulator/simulation.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 
-#include "common/base/digest.h"
-
 namespace llmctl::simulator {
 
 Simulation::Simulation(uint64_t seed, Mutant mutant, bool print_trace)
-    : mutant_(mutant),
-      print_trace_(print_trace),
-      rng_(seed),
-      now_{absl::ZeroDuration(), absl::FromUnixSeconds(1'700'000'000)} {}
+    : mutant_(mutant), print_trace_(print_trace), dice_(seed) {}
 
-void Simulation::After(absl::Duration delay, std::function<void()> action) {
-  agenda_.push({now_.monotonic + delay, next_number_++, std::move(action)});
+void Simulation::After(absl::Duration delay, Action action) {
+  uint32_t slot = 0;
+  if (free_slots_.empty()) {
+    slot = static_cast<uint32_t>(held_.size());
+    held_.push_back(std::move(action));
+  } else {
+    slot = free_slots_.back();
+    free_slots_.pop_back();
+    held_[slot] = std::move(action);
+  }
+  agenda_.push_back({now_ + absl::ToInt64Nanoseconds(delay), next_number_++, slot});
+  std::push_heap(agenda_.begin(), agenda_.end(), Later());
 }
 
 bool Simulation::RunNext() {
   if (failed() || agenda_.empty()) return false;
-  // top() is const only to protect the order, which pop() ends anyway.
-  Action action = std::move(const_cast<Action&>(agenda_.top()));
-  agenda_.pop();
-  now_ = now_ + (action.at - now_.monotonic);
+  std::pop_heap(agenda_.begin(), agenda_.end(), Later());
+  Entry next = agenda_.back();
+  agenda_.pop_back();
+  Action action = std::move(held_[next.slot]);
+  free_slots_.push_back(next.slot);
+  now_ = next.at;
   ++actions_;
-  action.run();
+  action();
   return true;
 }
 
-void Simulation::Trace(const std::string& line) {
-  uint64_t at = static_cast<uint64_t>(absl::ToInt64Nanoseconds(now_.monotonic));
-  trace_hash_ = Fingerprint64(line, trace_hash_ ^ at);
-  if (print_trace_) absl::FPrintF(stdout, "%12.6f %s\n", absl::ToDoubleSeconds(now_.monotonic), line);
-}
+void Simulation::Print(const std::string& line) const { absl::FPrintF(stdout, "%12.6f %s\n", now_ * 1e-9, line); }
 
 void Simulation::Violation(const std::string& text) {
-  Trace(absl::StrCat("VIOLATION ", text));
+  Trace({-1}, [&] { return absl::StrCat("VIOLATION ", text); });
   if (violation_.empty()) violation_ = text;
+}
+
+int Simulation::FaultKinds() const {
+  int kinds = 0;
+  for (size_t i = 0; i < kProbes; ++i) {
+    kinds += probes_[i] > 0 && KindOf(static_cast<Probe>(i)) == ProbeKind::kFault;
+  }
+  return kinds;
 }
 
 }  // namespace llmctl::simulator

@@ -1,6 +1,5 @@
 #include "simulator/translate.h"
 
-#include <set>
 #include <utility>
 #include <variant>
 
@@ -65,6 +64,23 @@ agent::Event ToOrder(const core::StopRanks& c) {
 
 agent::Event ToOrder(const core::AnswerCheckpoint& c) {
   return agent::CommitAnswered{c.generation, {c.request_id, c.committed, c.error, c.removable_paths}};
+}
+
+agent::Event ToOrder(const GenerationId& generation, int64_t request, const runtime::StoreAnswer& answer) {
+  return agent::StoreAnswered{generation, {request, answer.found, answer.value, answer.number, answer.error}};
+}
+
+runtime::StoreOperation ToOperation(const contract::StoreRequest& request) {
+  switch (request.operation) {
+    case contract::StoreOperation::kGet: return runtime::StoreGet{request.key};
+    case contract::StoreOperation::kSet: return runtime::StoreSet{request.key, request.value};
+    case contract::StoreOperation::kWait: return runtime::StoreWait{request.key};
+    case contract::StoreOperation::kAdd: return runtime::StoreAdd{request.key, request.amount};
+    case contract::StoreOperation::kCompareSet:
+      return runtime::StoreCompareSet{request.key, request.expected, request.value};
+    case contract::StoreOperation::kDelete: return runtime::StoreDelete{request.key};
+  }
+  return runtime::StoreGet{request.key};
 }
 
 core::WorkerConnected ToConnected(const Node& node, int64_t link, const agent::Hello& hello) {

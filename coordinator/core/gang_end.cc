@@ -17,8 +17,9 @@
 namespace llmctl::core {
 namespace {
 
-// Devices that were never asked for a process need no release. All others wait for their hosts' word, even of hosts that
-// are not waited for: one that counted as released, as a machine of its name had no process, may be back with its own.
+// Devices that were never asked for a process need no release. All others wait for their hosts' word, even of hosts
+// that are not waited for: one that counted as released, as a machine of its name had no process, may be back with its
+// own.
 void ReleaseUnusedDevices(State& state, const Job& job) {
   if (job.attempt->ranks_requested) return;
   GenerationId generation = CurrentGeneration(job);

@@ -1,49 +1,50 @@
 // Does the simulator notice? Each mutant is a fault put into the shells around the cores; a campaign that lets one
 // pass proves nothing about the real program.
+#include <algorithm>
 #include <cstdint>
 #include <ostream>
 #include <string>
+#include <thread>
 
 #include <gtest/gtest.h>
 
-#include "simulator/run.h"
+#include "simulator/campaign.h"
 
 namespace llmctl::simulator {
 namespace {
 
-struct Case {
-  const char* name;
-  Mutant mutant;
-  uint64_t seeds;  // within which it must be caught
-};
+// From seed 1 on.
+constexpr uint64_t kSeedsMost = 1000;
 
-void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
-
-class Mutants : public testing::TestWithParam<Case> {};
+class Mutants : public testing::TestWithParam<Mutant> {};
 
 TEST_P(Mutants, AreCaught) {
-  std::string violation;
-  uint64_t seed = 0;
-  while (violation.empty() && seed < GetParam().seeds) {
-    violation = RunSeed({.seed = ++seed, .mutant = GetParam().mutant}).violation;
-  }
+  int processes = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
 
-  EXPECT_NE(violation, "") << GetParam().name << " passed " << seed << " seeds";
-  RecordProperty("caught_by_seed", static_cast<int>(seed));
-  RecordProperty("violation", violation);
+  CampaignResult result =
+      RunCampaign({.seeds_most = kSeedsMost, .processes = processes, .mutant = GetParam()});
+
+  EXPECT_NE(result.violation, "") << MutantName(GetParam()) << " passed " << kSeedsMost << " seeds";
+  std::printf("%s: seed %lu: %s\n", MutantName(GetParam()).c_str(), static_cast<unsigned long>(result.failed_seed),
+              result.violation.c_str());
 }
 
-INSTANTIATE_TEST_SUITE_P(All, Mutants,
-                         testing::Values(Case{"ForgetCounters", Mutant::kForgetCounters, 50},
-                                         Case{"SendBeforePersist", Mutant::kSendBeforePersist, 50},
-                                         Case{"AdoptOldGenerations", Mutant::kAdoptOldGenerations, 200},
-                                         Case{"ReleaseTooEarly", Mutant::kReleaseTooEarly, 500},
-                                         Case{"LoseIdempotency", Mutant::kLoseIdempotency, 50},
-                                         Case{"ConfirmTooEarly", Mutant::kConfirmTooEarly, 500},
-                                         Case{"HideShims", Mutant::kHideShims, 500},
-                                         Case{"GrantLeaseLate", Mutant::kGrantLeaseLate, 2000},
-                                         Case{"LoseJobRecords", Mutant::kLoseJobRecords, 50}),
-                         [](const testing::TestParamInfo<Case>& info) { return std::string(info.param.name); });
+std::string NameOf(const testing::TestParamInfo<Mutant>& info) {
+  std::string name = MutantName(info.param);
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, Mutants,
+    testing::Values(Mutant::kNoFencing, Mutant::kSendBeforePersist, Mutant::kLeaseFromSending, Mutant::kLoseIdempotency,
+                    Mutant::kFreeTwice, Mutant::kReleaseTooEarly, Mutant::kApplyStalePlan, Mutant::kStartHalfGang,
+                    Mutant::kForgetCancel, Mutant::kForgetCounters, Mutant::kLeaveTerminal,
+                    Mutant::kAdoptOldGenerations, Mutant::kKeepBackoff, Mutant::kAdmitOldIncarnation,
+                    Mutant::kDropOutbox, Mutant::kCommitWithoutTerm, Mutant::kAdoptTwice, Mutant::kConfirmTooEarly,
+                    Mutant::kHideShims, Mutant::kLoseJobRecords, Mutant::kKeepRendezvous,
+                    Mutant::kLeaseRunsInCommit),
+    NameOf);
 
 }  // namespace
 }  // namespace llmctl::simulator

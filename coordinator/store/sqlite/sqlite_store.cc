@@ -26,9 +26,9 @@ class SqliteFile {
   explicit SqliteFile(SqliteOptions options) : options_(std::move(options)) {}
 
   absl::Status Open() {
-    LLM_RETURN_IF_ERROR(lock_.Acquire(options_.path + ".lock"));
+    if (options_.vfs.empty()) LLM_RETURN_IF_ERROR(lock_.Acquire(options_.path + ".lock"));
     LLM_RETURN_IF_ERROR(Guarded("open", [&]() {
-      session_.open(soci::sqlite3, absl::StrCat("dbname=\"", options_.path, "\""));
+      session_.open(soci::sqlite3, absl::StrCat("dbname=\"", FileName(), "\""));
       // EXCLUSIVE before the first access in WAL mode: then SQLite needs no shared memory file.
       session_ << "PRAGMA locking_mode = EXCLUSIVE";
       session_ << "PRAGMA journal_mode = WAL";
@@ -37,7 +37,7 @@ class SqliteFile {
       return absl::OkStatus();
     }));
     LLM_RETURN_IF_ERROR(Migrate());
-    LengthenLog(options_.path);
+    if (options_.vfs.empty()) LengthenLog(options_.path);
     return Guarded("prepare the statements of", [&]() {
       statements_ = std::make_unique<Statements>(session_);
       return absl::OkStatus();
@@ -94,6 +94,11 @@ class SqliteFile {
   }
 
  private:
+  // SOCI has no other way to name a VFS.
+  std::string FileName() const {
+    return options_.vfs.empty() ? options_.path : absl::StrCat("file:", options_.path, "?vfs=", options_.vfs);
+  }
+
   // Turns SOCI's exceptions into a status, here and nowhere else.
   template <typename Body>
   absl::Status Guarded(const char* what, Body body) {

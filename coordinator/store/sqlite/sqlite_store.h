@@ -18,6 +18,8 @@ struct SqliteOptions {
   std::string path;
   // The file grows to at most this many pages of 4 KiB, as if the disk were full then; 0: to the disk's end.
   int pages_max = 0;
+  // A registered sqlite3_vfs that the file is on, and that nobody else has; empty: the system's.
+  std::string vfs;
 };
 
 // Creates the file or brings its schema up to date. FailedPrecondition: another process has it open (and its

@@ -1,4 +1,3 @@
-#include <map>
 #include <string>
 #include <vector>
 
@@ -8,29 +7,39 @@
 
 namespace llmctl::agent {
 
+// Words are made only where something is broken: the simulator looks after every step.
 std::vector<std::string> FindViolations(const State& state) {
   std::vector<std::string> found;
-  std::map<int, std::string> users;  // of devices
+  struct Use {
+    int device;
+    const GenerationId& generation;
+    int rank;
+  };
+  std::vector<Use> uses;
+  auto name = [](const GenerationId& id) { return absl::StrCat(id.job.value(), "/", id.attempt, "/", id.generation); };
+  auto rank_name = [&](const GenerationId& id, int rank) { return absl::StrCat(name(id), " rank ", rank); };
   for (const auto& [id, gang] : state.gangs) {
-    std::string name = absl::StrCat(id.job.value(), "/", id.attempt, "/", id.generation);
     auto fence = state.fences.find(id.job);
     if (fence == state.fences.end() || fence->second < id.generation) {
-      found.push_back(absl::StrCat(name, " has ranks but is not fenced"));
+      found.push_back(absl::StrCat(name(id), " has ranks but is not fenced"));
     }
     if (gang.confirmed_by_heartbeat.has_value() && !state.welcomed) {
-      found.push_back(absl::StrCat(name, " awaits confirmation without a link"));
+      found.push_back(absl::StrCat(name(id), " awaits confirmation without a link"));
     }
     for (const auto& [number, rank] : gang.ranks) {
-      std::string rank_name = absl::StrCat(name, " rank ", number);
       if ((rank.phase == RankPhase::kExited) != rank.exit.has_value()) {
-        found.push_back(absl::StrCat(rank_name, " has an exit record that does not fit its phase"));
+        found.push_back(absl::StrCat(rank_name(id, number), " has an exit record that does not fit its phase"));
       }
       if (rank.phase == RankPhase::kExited) continue;
       if (gang.confirmed_by_heartbeat.has_value()) {
-        found.push_back(absl::StrCat(rank_name, " lives though its gang was reported as released"));
+        found.push_back(absl::StrCat(rank_name(id, number), " lives though its gang was reported as released"));
       }
-      auto [user, free] = users.emplace(rank.device, rank_name);
-      if (!free) found.push_back(absl::StrCat("device ", rank.device, ": ", user->second, " and ", rank_name));
+      for (const Use& other : uses) {
+        if (other.device != rank.device) continue;
+        found.push_back(absl::StrCat("device ", rank.device, ": ", rank_name(other.generation, other.rank), " and ",
+                                     rank_name(id, number)));
+      }
+      uses.push_back({rank.device, id, number});
     }
   }
   if (static_cast<int>(state.standbys.size()) > state.standbys_wanted) {
