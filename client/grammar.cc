@@ -56,6 +56,8 @@ struct Parsed {
   GenerateOptions generate;
   LocalOptions local;
   NodeOptions node;
+  std::string target;  // of the admin verbs
+  RestoreOptions restore;
 };
 
 void AddDuration(CLI::App& app, const std::string& name, absl::Duration& target, const std::string& help) {
@@ -279,6 +281,39 @@ void AddLocal(CLI::App& app, Parsed& parsed) {
   SetLocalVerb(AddVerb(local, "status", "Show the daemons", "  llmctl local status\n"), parsed, LocalStatus);
 }
 
+void AddRestore(CLI::App& admin, Parsed& parsed) {
+  CLI::App& verb = AddVerb(admin, "restore", "Make a coordinator's store anew from a backup; it must not be running",
+                           "  llmctl local down --keep-jobs\n"
+                           "  llmctl admin restore llmctl-20260501-093000.backup --force\n"
+                           "  llmctl admin restore /backups/store.backup --data-dir=/var/lib/llmctl\n");
+  RestoreOptions& o = parsed.restore;
+  verb.add_option("FILE", o.file, "A file made by `llmctl admin backup`")->required();
+  verb.add_option("--data-dir", o.data_directory, "The coordinator's --data-dir, instead of the local cluster's")
+      ->type_name("DIR");
+  verb.add_option("--dir", o.local_directory, "Folder of the local cluster")->capture_default_str()->type_name("DIR");
+  verb.add_flag("--force", o.force, "Even if the store has jobs: it is moved aside, and what it knows is forgotten");
+  verb.callback([&parsed] { parsed.verb = [&parsed](Session&) { return AdminRestore(parsed.restore); }; });
+}
+
+void AddAdmin(CLI::App& app, Parsed& parsed) {
+  CLI::App& admin = AddVerb(app, "admin", "Look after the coordinator",
+                            "  llmctl admin backup /backups\n  llmctl admin quarantine\n");
+  admin.require_subcommand(1);
+  CLI::App& backup = AddVerb(admin, "backup", "Copy the coordinator's store while it runs",
+                             "  llmctl admin backup store.backup\n  llmctl admin backup /backups\n");
+  backup.add_option("TARGET", parsed.target, "The file to write, or a folder for a file named after the time")
+      ->required();
+  backup.callback([&parsed] { parsed.verb = [&parsed](Session& s) { return AdminBackup(parsed.target, s); }; });
+  AddRestore(admin, parsed);
+  CLI::App& quarantine = AddVerb(admin, "quarantine", "List what is kept apart because it crashed the coordinator",
+                                 "  llmctl admin quarantine\n  llmctl admin quarantine -o json\n");
+  quarantine.callback([&parsed] { parsed.verb = AdminQuarantine; });
+  CLI::App& release = AddVerb(admin, "release", "Give something in quarantine another chance",
+                              "  llmctl admin release 'node host-3'\n  llmctl admin release 'job j-17'\n");
+  release.add_option("ENTITY", parsed.target, "As `llmctl admin quarantine` shows it")->required();
+  release.callback([&parsed] { parsed.verb = [&parsed](Session& s) { return AdminRelease(parsed.target, s); }; });
+}
+
 void AddGlobalFlags(CLI::App& app, Parsed& parsed) {
   static const std::map<std::string, Format> kFormats{
       {"table", Format::kTable}, {"json", Format::kJson}, {"yaml", Format::kYaml}};
@@ -311,13 +346,10 @@ void AddVerbs(CLI::App& app, Parsed& parsed) {
   AddNodes(app, parsed);
   AddData(app, parsed);
   AddLocal(app, parsed);
-  CLI::App& version = AddVerb(app, "version", "Print the version", "  llmctl version\n");
-  version.callback([&parsed] {
-    parsed.verb = [](Session& session) -> absl::StatusOr<ExitCode> {
-      session.out << "llmctl " << LLMCTL_VERSION << "\n";
-      return ExitCode::kOk;
-    };
-  });
+  AddAdmin(app, parsed);
+  CLI::App& version = AddVerb(app, "version", "Print the builds of llmctl, coordinator and hosts",
+                              "  llmctl version\n  llmctl version -o json\n");
+  version.callback([&parsed] { parsed.verb = Version; });
 }
 
 int TerminalColumns() {

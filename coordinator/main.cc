@@ -10,13 +10,17 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 
+#include "common/base/failpoint.h"
 #include "common/base/file.h"
 #include "common/base/status.h"
+#include "common/build_id/build_id.h"
 #include "common/observe/log.h"
 #include "common/observe/metrics_server.h"
 #include "coordinator/classify/failure_rules.h"
 #include "coordinator/rpc/server.h"
+#include "coordinator/runtime/crash_marker.h"
 #include "coordinator/runtime/runtime.h"
+#include "coordinator/store/sqlite/backup.h"
 #include "coordinator/store/sqlite/sqlite_store.h"
 
 namespace {
@@ -33,6 +37,8 @@ struct Flags {
   bool insecure_listen = false;
   std::string failure_rules;
   bool print_failure_rules = false;
+  std::string restore;
+  bool force = false;
 };
 
 void AddFlags(CLI::App& app, Flags& flags) {
@@ -51,7 +57,10 @@ void AddFlags(CLI::App& app, Flags& flags) {
   app.add_option("--failure-rules", flags.failure_rules,
                  "Rules (JSON) that tell failures, looked at before those compiled in; see --print-failure-rules");
   app.add_flag("--print-failure-rules", flags.print_failure_rules, "Print the failure rules compiled in, and end");
-  app.set_version_flag("--version", std::string("llm-coordinator " LLM_VERSION));
+  app.add_option("--restore", flags.restore, "Make the store anew from this backup (llmctl admin backup), and end")
+      ->type_name("FILE");
+  app.add_flag("--force", flags.force, "With --restore: even if the store has jobs; it is moved aside");
+  app.set_version_flag("--version", "llm-coordinator " + llmctl::BuildId());
 }
 
 absl::StatusOr<absl::Duration> ParseDurationFlag(const char* flag, const std::string& text) {
@@ -81,7 +90,7 @@ absl::StatusOr<llmctl::runtime::Runtime::Options> RuntimeOptions(const Flags& fl
         "--lease=", flags.lease, ": expected at least twice --heartbeat-interval=", flags.heartbeat_interval));
   }
   LLM_ASSIGN_OR_RETURN(options.failure_rules, ReadFailureRules(flags.failure_rules));
-  options.version = LLM_VERSION;
+  options.build_id = llmctl::BuildId();
   options.on_fatal = [](const absl::Status& status) {
     llmctl::Log(llmctl::LogLevel::kError, "coordinator-ends", {{"reason", status.ToString()}});
     // Nothing may be written or sent any more: no destructors.
@@ -94,12 +103,37 @@ absl::Status WriteAddress(const std::string& file, const std::string& address) {
   return file.empty() ? absl::OkStatus() : llmctl::WriteFileAtomically(file, address + "\n");
 }
 
+std::string StorePath(const Flags& flags) { return flags.data_dir + "/coordinator.db"; }
+
+// Restarts after a crash find in it what the crash was about.
+absl::StatusOr<llmctl::runtime::CrashMarker> OpenMarker(const Flags& flags) {
+  return llmctl::runtime::CrashMarker::Open(flags.data_dir + "/working-on");
+}
+
+absl::Status Restore(const Flags& flags) {
+  LLM_RETURN_IF_ERROR(llmctl::MakeDirectories(flags.data_dir));
+  LLM_ASSIGN_OR_RETURN(
+      llmctl::store::Restored restored,
+      llmctl::store::RestoreSqliteStore({.backup = flags.restore, .path = StorePath(flags), .force = flags.force}));
+  const llmctl::store::BackupHeader& header = restored.header;
+  std::cout << "restored " << StorePath(flags) << " from " << flags.restore << ", made "
+            << absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", header.time, absl::UTCTimeZone()) << " in term " << header.term
+            << ": " << header.jobs << " jobs\n";
+  if (!restored.replaced.empty()) std::cout << "what was there before is " << restored.replaced << "\n";
+  std::cout << "start llm-coordinator on it; new ids and generations begin above " << llmctl::store::kRestoreGap
+            << "\n";
+  return absl::OkStatus();
+}
+
 absl::Status Serve(const Flags& flags, const sigset_t& stop_signals) {
   if (flags.data_dir.empty()) return absl::InvalidArgumentError("--data-dir is required: where the store is kept");
   LLM_ASSIGN_OR_RETURN(llmctl::runtime::Runtime::Options options, RuntimeOptions(flags));
   LLM_RETURN_IF_ERROR(llmctl::MakeDirectories(flags.data_dir));
+  LLM_ASSIGN_OR_RETURN(llmctl::runtime::CrashMarker marker, OpenMarker(flags));
+  llmctl::Focus focus = marker.focus();
   LLM_ASSIGN_OR_RETURN(std::unique_ptr<llmctl::store::Store> store,
-                       llmctl::store::OpenSqliteStore({.path = flags.data_dir + "/coordinator.db"}));
+                       llmctl::store::OpenSqliteStore({.path = StorePath(flags), .focus = &focus}));
+  options.crash_marker = &marker;
   LLM_ASSIGN_OR_RETURN(std::unique_ptr<llmctl::runtime::Runtime> runtime,
                        llmctl::runtime::Runtime::Start(std::move(options), *store));
   std::unique_ptr<llmctl::MetricsServer> metrics;
@@ -113,10 +147,13 @@ absl::Status Serve(const Flags& flags, const sigset_t& stop_signals) {
   }
   LLM_ASSIGN_OR_RETURN(
       std::unique_ptr<llmctl::rpc::Server> server,
-      llmctl::rpc::Server::Start({.listen = flags.listen, .insecure_listen = flags.insecure_listen}, *runtime));
+      llmctl::rpc::Server::Start({.listen = flags.listen,
+                                  .insecure_listen = flags.insecure_listen,
+                                  .scratch_directory = flags.data_dir},
+                                 *runtime));
   LLM_RETURN_IF_ERROR(WriteAddress(flags.address_file, server->address()));
   llmctl::Log(llmctl::LogLevel::kInfo, "coordinator-serving",
-              {{"version", LLM_VERSION},
+              {{"build", llmctl::BuildId()},
                {"address", server->address()},
                {"metrics", metrics ? metrics->address() : "off"},
                {"data_dir", flags.data_dir},
@@ -132,6 +169,17 @@ absl::Status Serve(const Flags& flags, const sigset_t& stop_signals) {
   return absl::OkStatus();
 }
 
+std::string Environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+int End(const absl::Status& status) {
+  if (status.ok()) return 0;
+  std::cerr << "llm-coordinator: " << status.message() << "\n";
+  return status.code() == absl::StatusCode::kInvalidArgument ? 2 : 1;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -144,6 +192,9 @@ int main(int argc, char** argv) {
     return 0;
   }
 
+  if (!flags.restore.empty()) return End(Restore(flags));
+  absl::Status armed = llmctl::ArmFailpoints(Environment("LLM_FAILPOINTS"), Environment("LLM_FAILPOINT_COUNTS"));
+  if (!armed.ok()) return End(armed);
   // Blocked before any thread starts, so that sigwait() is the only one to see them.
   sigset_t stop_signals;
   sigemptyset(&stop_signals);
@@ -154,10 +205,5 @@ int main(int argc, char** argv) {
   // A limit of the file size is an error of the write that meets it, and no reason to die.
   std::signal(SIGXFSZ, SIG_IGN);
 
-  absl::Status status = Serve(flags, stop_signals);
-  if (!status.ok()) {
-    std::cerr << "llm-coordinator: " << status.message() << "\n";
-    return status.code() == absl::StatusCode::kInvalidArgument ? 2 : 1;
-  }
-  return 0;
+  return End(Serve(flags, stop_signals));
 }

@@ -96,6 +96,11 @@ std::string RecordStore::Apply(const store::Change& change) {
             counters_ = c.counters;
             return std::string();
           },
+          // The simulated process does not crash by its own fault.
+          [](const store::PutCrash&) { return std::string("a crash was counted"); },
+          [](const store::EraseCrash&) { return std::string(); },
+          [](const store::PutDamaged&) { return std::string("a record counts as damaged"); },
+          [](const store::EraseDamaged&) { return std::string(); },
       },
       change);
 }

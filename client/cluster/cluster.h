@@ -14,6 +14,7 @@
 #include "absl/time/time.h"
 
 #include "client/cluster/address.h"
+#include "llmctl/v1/admin.pb.h"
 #include "llmctl/v1/jobs.pb.h"
 #include "llmctl/v1/nodes.pb.h"
 
@@ -38,6 +39,13 @@ class Cluster {
   virtual absl::StatusOr<v1::Node> CordonNode(const v1::CordonNodeRequest& request) = 0;
   virtual absl::StatusOr<v1::Node> UncordonNode(const v1::UncordonNodeRequest& request) = 0;
   virtual absl::StatusOr<v1::Node> DrainNode(const v1::DrainNodeRequest& request) = 0;
+
+  // Given up after `patience` where that is less than the timeout.
+  virtual absl::StatusOr<v1::VersionReply> GetVersion(absl::Duration patience) = 0;
+  // Tried once. Calls `on_piece` with the pieces of the file in order, until it returns false.
+  virtual absl::Status Backup(const std::function<bool(const std::string&)>& on_piece) = 0;
+  virtual absl::StatusOr<v1::ListQuarantineReply> ListQuarantine() = 0;
+  virtual absl::Status ReleaseQuarantine(const v1::ReleaseQuarantineRequest& request) = 0;
 
   // Calls `on_job` with the job now and at every change, until it returns false (OK), the job has ended (OK),
   // or the stream breaks. Tried once: the caller decides how to go on, from the revision of the job seen last.

@@ -10,6 +10,7 @@
 
 #include "client/cluster/cluster.h"
 #include "common/base/status.h"
+#include "llmctl/v1/admin.grpc.pb.h"
 #include "llmctl/v1/jobs.grpc.pb.h"
 #include "llmctl/v1/nodes.grpc.pb.h"
 
@@ -72,6 +73,36 @@ class GrpcCluster final : public Cluster {
     return CallNodes<v1::Node>(&v1::Nodes::Stub::Drain, request);
   }
 
+  absl::StatusOr<v1::VersionReply> GetVersion(absl::Duration patience) override {
+    return Call<v1::VersionReply>(
+        [&](grpc::ClientContext& context, v1::VersionReply& reply) {
+          return admin_->GetVersion(&context, v1::GetVersionRequest(), &reply);
+        },
+        std::min(patience, timeout_));
+  }
+  absl::Status Backup(const std::function<bool(const std::string&)>& on_piece) override {
+    LLM_RETURN_IF_ERROR(WithAddress(Dial()));
+    grpc::ClientContext context;
+    std::unique_ptr<grpc::ClientReader<v1::BackupPiece>> stream = admin_->Backup(&context, v1::BackupRequest());
+    v1::BackupPiece piece;
+    bool wanted = true;
+    while (wanted && stream->Read(&piece)) wanted = on_piece(piece.data());
+    if (!wanted) context.TryCancel();
+    grpc::Status status = stream->Finish();
+    return wanted ? WithAddress(ToAbsl(status)) : absl::OkStatus();
+  }
+  absl::StatusOr<v1::ListQuarantineReply> ListQuarantine() override {
+    return Call<v1::ListQuarantineReply>([&](grpc::ClientContext& context, v1::ListQuarantineReply& reply) {
+      return admin_->ListQuarantine(&context, v1::ListQuarantineRequest(), &reply);
+    });
+  }
+  absl::Status ReleaseQuarantine(const v1::ReleaseQuarantineRequest& request) override {
+    return Call<v1::ReleaseQuarantineReply>([&](grpc::ClientContext& context, v1::ReleaseQuarantineReply& reply) {
+             return admin_->ReleaseQuarantine(&context, request, &reply);
+           })
+        .status();
+  }
+
   absl::Status WatchJob(const v1::WatchJobRequest& request, absl::Duration longest, const OnJob& on_job) override {
     LLM_RETURN_IF_ERROR(Dial());
     grpc::ClientContext context;
@@ -100,12 +131,14 @@ class GrpcCluster final : public Cluster {
     auto channel = grpc::CreateCustomChannel(target, grpc::InsecureChannelCredentials(), arguments);
     jobs_ = v1::Jobs::NewStub(channel);
     nodes_ = v1::Nodes::NewStub(channel);
+    admin_ = v1::Admin::NewStub(channel);
     return absl::OkStatus();
   }
 
   void Hang() {
     jobs_.reset();
     nodes_.reset();
+    admin_.reset();
   }
 
   template <typename Reply, typename Request>
@@ -126,7 +159,12 @@ class GrpcCluster final : public Cluster {
 
   template <typename Reply, typename Function>
   absl::StatusOr<Reply> Call(const Function& call) {
-    const absl::Time deadline = absl::Now() + timeout_;
+    return Call<Reply>(call, timeout_);
+  }
+
+  template <typename Reply, typename Function>
+  absl::StatusOr<Reply> Call(const Function& call, absl::Duration timeout) {
+    const absl::Time deadline = absl::Now() + timeout;
     absl::Duration pause = absl::Milliseconds(20);
     while (true) {
       absl::Status status = Dial();
@@ -155,6 +193,7 @@ class GrpcCluster final : public Cluster {
   const absl::Duration timeout_;
   std::unique_ptr<v1::Jobs::Stub> jobs_;
   std::unique_ptr<v1::Nodes::Stub> nodes_;
+  std::unique_ptr<v1::Admin::Stub> admin_;
 };
 
 }  // namespace

@@ -7,16 +7,19 @@
 #include "absl/strings/str_join.h"
 #include "absl/time/time.h"
 
+#include "client/command/builds.h"
 #include "client/command/verbs.h"
 #include "client/output/fields.h"
 #include "client/output/figures.h"
 #include "client/output/table.h"
 #include "common/base/instant.h"
 #include "common/base/status.h"
+#include "llmctl/v1/admin.pb.h"
 
 namespace llmctl::client {
 namespace {
 
+constexpr absl::Duration kVersionPatience = absl::Seconds(1);
 // What a host has after the deadline of a drain: ranks are killed and confirmed, or the host has a problem.
 constexpr absl::Duration kDrainPatience = absl::Minutes(1);
 constexpr absl::Duration kDrainDefault = absl::Minutes(5);
@@ -43,10 +46,11 @@ std::string StateText(const v1::Node& node) {
 }
 
 std::string ReasonText(const v1::Node& node) {
-  if (node.service_reason().empty() || node.trust_reason().empty()) {
-    return absl::StrCat(node.service_reason(), node.trust_reason());
+  std::vector<std::string> reasons;
+  for (const std::string& reason : {node.refused(), node.service_reason(), node.trust_reason()}) {
+    if (!reason.empty()) reasons.push_back(reason);
   }
-  return absl::StrCat(node.service_reason(), "; ", node.trust_reason());
+  return absl::StrJoin(reasons, "; ");
 }
 
 std::string StrikeText(const v1::Node& node) {
@@ -110,7 +114,7 @@ std::string StandbyText(const v1::Node& node) {
 
 }  // namespace
 
-absl::StatusOr<ExitCode> ListNodes(Session& session) {
+absl::StatusOr<v1::ListNodesReply> ListAllNodes(Session& session) {
   v1::ListNodesRequest request;
   v1::ListNodesReply all;
   do {
@@ -119,14 +123,26 @@ absl::StatusOr<ExitCode> ListNodes(Session& session) {
     all.set_revision(page.revision());
     request.set_page_token(page.next_page_token());
   } while (!request.page_token().empty());
+  return all;
+}
+
+absl::StatusOr<ExitCode> ListNodes(Session& session) {
+  LLM_ASSIGN_OR_RETURN(v1::ListNodesReply all, ListAllNodes(session));
   if (session.PrintStructured(all)) return ExitCode::kOk;
-  Table table({"NODE", "STATE", "DEVICES", "FREE", "JOBS", "STANDBY", "STRIKES", "ADDRESS", "LAST SEEN", "REASON"});
+  Table table({"NODE", "STATE", "DEVICES", "FREE", "JOBS", "STANDBY", "STRIKES", "ADDRESS", "BUILD", "LAST SEEN",
+               "REASON"});
+  BuildUsers users;
   for (const v1::Node& node : all.nodes()) {
     table.AddRow({node.id(), StateText(node), DeviceText(node),
                   absl::StrCat(node.devices_size() - node.jobs_by_device_size()), JobText(node), StandbyText(node),
-                  StrikeText(node), node.address(), SeenText(node), ReasonText(node)});
+                  StrikeText(node), node.address(), node.build_id(), SeenText(node), ReasonText(node)});
+    users[node.build_id()].push_back(node.id());
   }
   session.out << table.ToText();
+  // A coordinator that is too old to tell its build is older than any that does.
+  absl::StatusOr<v1::VersionReply> coordinator = session.cluster.GetVersion(kVersionPatience);
+  if (coordinator.ok()) users[coordinator->build_id()].push_back("coordinator");
+  if (std::string skew = DescribeSkew(users); !skew.empty()) session.out << "skew: " << skew << "\n";
   return ExitCode::kOk;
 }
 

@@ -76,6 +76,24 @@ absl::StatusOr<ExitCode> CordonNode(const NodeOptions& options, Session& session
 absl::StatusOr<ExitCode> UncordonNode(const NodeOptions& options, Session& session);
 absl::StatusOr<ExitCode> DrainNode(const NodeOptions& options, Session& session);
 
+// All pages of it.
+absl::StatusOr<v1::ListNodesReply> ListAllNodes(Session& session);
+// Of llmctl, and of the cluster if there is one.
+absl::StatusOr<ExitCode> Version(Session& session);
+
+// Into a file, or a file of its own in a folder.
+absl::StatusOr<ExitCode> AdminBackup(const std::string& target, Session& session);
+struct RestoreOptions {
+  std::string file;
+  std::string data_directory;              // of the coordinator; empty: of the local cluster
+  std::string local_directory = ".llmctl";
+  bool force = false;
+};
+// Becomes llm-coordinator; returns only if that is not possible.
+absl::StatusOr<ExitCode> AdminRestore(const RestoreOptions& options);
+absl::StatusOr<ExitCode> AdminQuarantine(Session& session);
+absl::StatusOr<ExitCode> AdminRelease(const std::string& entity, Session& session);
+
 struct GenerateOptions {
   std::string job;
   // Handed to `llm-trainer generate` as they are; empty: its default.

@@ -57,10 +57,17 @@ Json MapJson(const Message& message, const FieldDescriptor& field) {
 }
 
 Json ListJson(const Message& message, const FieldDescriptor& field) {
-  CHECK(field.cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) << field.full_name() << ": views list messages only";
+  bool of_messages = field.cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE;
+  CHECK(of_messages || field.cpp_type() == FieldDescriptor::CPPTYPE_STRING)
+      << field.full_name() << ": views list messages and texts only";
+  const auto& access = *message.GetReflection();
   Json out = Json::array();
-  for (int i = 0; i < message.GetReflection()->FieldSize(message, &field); ++i) {
-    out.push_back(MessageJson(message.GetReflection()->GetRepeatedMessage(message, &field, i)));
+  for (int i = 0; i < access.FieldSize(message, &field); ++i) {
+    if (of_messages) {
+      out.push_back(MessageJson(access.GetRepeatedMessage(message, &field, i)));
+    } else {
+      out.push_back(access.GetRepeatedString(message, &field, i));
+    }
   }
   return out;
 }

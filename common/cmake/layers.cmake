@@ -10,6 +10,7 @@ function(llm_layer folder)
 endfunction()
 
 llm_layer(common/base EXTERNAL openssl xxhash)
+llm_layer(common/build_id)
 llm_layer(common/json DEPS common/base EXTERNAL json)
 llm_layer(common/archive DEPS common/base)
 llm_layer(common/diagnosis DEPS common/json common/base EXTERNAL json)
@@ -34,7 +35,7 @@ llm_layer(coordinator/rpc
   EXTERNAL grpc grpc_reflection protobuf)
 llm_layer(coordinator
   DEPS coordinator/rpc coordinator/runtime coordinator/store coordinator/core coordinator/classify coordinator/placement
-       coordinator/model common/base common/observe proto
+       coordinator/model common/base common/build_id common/observe proto
   EXTERNAL grpc grpc_reflection prometheus cli11)
 
 llm_layer(worker/contract DEPS common/base EXTERNAL json)
@@ -42,8 +43,8 @@ llm_layer(worker/shim DEPS worker/contract common/base EXTERNAL json)
 llm_layer(worker/agent/core DEPS worker/contract common/base)
 llm_layer(worker/agent/devices DEPS common/base EXTERNAL dl nvml)
 llm_layer(worker/agent
-  DEPS worker/agent/core worker/agent/devices worker/contract common/archive common/base common/diagnosis
-       common/observe common/spec proto
+  DEPS worker/agent/core worker/agent/devices worker/contract common/archive common/base common/build_id
+       common/diagnosis common/observe common/spec proto
   EXTERNAL grpc protobuf prometheus httplib cli11 json dw)
 llm_layer(worker/data/shards DEPS worker/contract common/json common/base EXTERNAL json xxhash)
 llm_layer(worker/data/tokenizer DEPS common/base EXTERNAL json)
@@ -61,7 +62,9 @@ llm_layer(worker/trainer
        common/layout common/base
   EXTERNAL torch cli11 json)
 
-llm_layer(client DEPS proto common/archive common/diagnosis common/spec common/base EXTERNAL grpc protobuf cli11 json)
+llm_layer(client
+  DEPS proto common/archive common/diagnosis common/spec common/base common/build_id
+  EXTERNAL grpc protobuf cli11 json)
 llm_layer(simulator
   DEPS coordinator/core coordinator/placement coordinator/model coordinator/store coordinator/runtime
        worker/agent/core worker/contract common/base

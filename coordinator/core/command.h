@@ -58,6 +58,8 @@ struct StartRanks {
   std::string spec;
   int micro_batch_size = 1;  // in place of the specification's
   std::vector<CheckpointRecord> checkpoints;  // newest first
+  std::string trainer_digest;
+  bool search_checkpoints = false;
 };
 struct StopRanks {
   NodeId node;

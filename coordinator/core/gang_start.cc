@@ -53,11 +53,29 @@ void SendStart(Turn& turn, const Job& job, const NodeId& node) {
   start.spec = job.spec;
   start.micro_batch_size = job.micro_batch_size;
   start.checkpoints.assign(job.checkpoints.rbegin(), job.checkpoints.rend());
+  start.trainer_digest = job.attempt->trainer_digest;
+  start.search_checkpoints = job.attempt->search_checkpoints;
   turn.SendToHost(node, std::move(start));
+}
+
+// An agent that does not know of the search would let the job begin from a checkpoint that is older, or gone.
+std::string CannotSearch(const State& state, const Attempt& attempt) {
+  const NodeId& first = attempt.ranks.front().node;  // its rank 0 reads the checkpoints
+  auto node = state.nodes.find(first);
+  if (!attempt.search_checkpoints || node == state.nodes.end() ||
+      node->second.capabilities.contains(kSearchesCheckpoints)) {
+    return "";
+  }
+  return absl::StrCat("the store was restored from a backup, and the agent of host ", first.value(), " (build ",
+                      node->second.build_id, ") cannot look for checkpoints made since; upgrade llm-worker there");
 }
 
 void RequestRanks(Turn& turn, Job& job) {
   Attempt& attempt = *job.attempt;
+  if (std::string text = CannotSearch(turn.state, attempt); !text.empty()) {
+    FailGang(turn, job, SeenByCore("agent-too-old", FailureClass::kInfrastructure), std::move(text));
+    return;
+  }
   attempt.ranks_requested = true;
   attempt.unreleased = HostsOf(attempt);
   std::string from = attempt.start_checkpoint_step == 0
@@ -177,7 +195,11 @@ void BeginGang(Turn& turn, Job& job, const std::vector<Slot>& slots) {
   if (job.attempt) KeepPastAttempt(job);
   Attempt attempt;
   attempt.number = ++job.last_attempt;
-  attempt.generation = ++job.last_generation;
+  // Until one is committed that this store knows of.
+  attempt.search_checkpoints = job.generation_floor > (job.checkpoints.empty() ? 0 : job.checkpoints.back().generation);
+  job.last_generation = std::max(job.last_generation, job.generation_floor) + 1;
+  attempt.generation = job.last_generation;
+  attempt.trainer_digest = turn.state.nodes.at(slots.front().node).trainer_digest;
   attempt.start_time = turn.now.wall;
   attempt.start_checkpoint_step = job.checkpoints.empty() ? 0 : job.checkpoints.back().step;
   for (const Slot& slot : slots) {

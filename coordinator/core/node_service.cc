@@ -58,10 +58,12 @@ void Evict(Turn& turn, Job& job, const NodeId& node, StopRequest request) {
 void EvictAll(Turn& turn, const Node& node) {
   bool gently = node.standing.drain_deadline > absl::ZeroDuration();
   for (auto& [id, job] : turn.state.jobs) {
+    turn.WorkOn(id);
     // A stop that is under way ends the gang by itself.
     if (!HasRankOn(job, node.id) || job.phase == JobPhase::kStopping) continue;
     Evict(turn, job, node.id, gently && job.phase == JobPhase::kRunning ? StopRequest::kYield : StopRequest::kPlain);
   }
+  turn.WorkOnEvent();
 }
 
 }  // namespace
@@ -115,11 +117,13 @@ void OnDrainTimer(Turn& turn, const NodeId& id) {
   node.standing.drain_overdue = true;
   turn.Save(node);
   for (auto& [job_id, job] : turn.state.jobs) {
+    turn.WorkOn(job_id);
     if (!HasRankOn(job, id)) continue;
     // Whatever it was yielding for, its time is up; a stop without grace to save is as urgent as it gets already.
     if (job.phase == JobPhase::kStopping && job.attempt->stop != StopRequest::kYield) continue;
     Evict(turn, job, id, StopRequest::kPlain);
   }
+  turn.WorkOnEvent();
 }
 
 bool IsEmpty(const State& state, const NodeId& node) {
@@ -133,6 +137,7 @@ bool IsUnsettled(const Node& node) {
 
 void SettleNodes(Turn& turn) {
   for (auto it = turn.state.unsettled.begin(); it != turn.state.unsettled.end();) {
+    turn.WorkOn(*it);
     Node& node = turn.state.nodes.at(*it);
     if (node.standing.service == NodeService::kDraining && IsEmpty(turn.state, node.id)) {
       node.standing.service = NodeService::kDrained;
@@ -143,6 +148,7 @@ void SettleNodes(Turn& turn) {
     SettleLedger(turn, node);
     it = IsUnsettled(node) ? std::next(it) : turn.state.unsettled.erase(it);
   }
+  turn.WorkOnEvent();
 }
 
 }  // namespace llmctl::core

@@ -52,12 +52,14 @@ void OnPlanReady(Turn& turn, const PlanReady& event) {
   bool stale = event.plan.revision != turn.state.counters.revision;
   bool dropped = false;
   for (const GangPlacement& gang : event.plan.gangs) {
+    turn.WorkOn(gang.job);
     if (CanBegin(turn.state, gang)) {
       BeginGang(turn, turn.state.jobs.at(gang.job), gang.slots);
     } else {
       dropped = true;
     }
   }
+  turn.WorkOnEvent();
   for (const Unplaced& unplaced : event.plan.unplaced) {
     auto job = turn.state.jobs.find(unplaced.job);
     if (job == turn.state.jobs.end() || job->second.phase != JobPhase::kQueued) continue;

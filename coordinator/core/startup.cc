@@ -2,9 +2,11 @@
 //
 // Training went on meanwhile, so nothing is decided until the hosts have spoken or the grace is over: gangs keep
 // their phases, every wait for them begins anew. Those of the ledger last for hours and go on where they were.
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 
 #include "coordinator/core/deadlines.h"
+#include "coordinator/core/entity.h"
 #include "coordinator/core/gang.h"
 #include "coordinator/core/handlers.h"
 #include "coordinator/core/job_index.h"
@@ -48,7 +50,10 @@ void ArmFor(Turn& turn, const Node& node, absl::Duration grace) {
 
 }  // namespace
 
-void RestoreVolatile(State& state) {
+void RestoreVolatile(State& state, Focus* focus) {
+  auto work_on = [focus](absl::string_view kind, const std::string& id) {
+    if (focus != nullptr) focus->Set(Focus::Stage::kLoad, kind, id);
+  };
   state.jobs_by_key.clear();
   state.device_owner.clear();
   state.connected.clear();
@@ -61,12 +66,14 @@ void RestoreVolatile(State& state) {
   state.preflights.clear();
   state.unsettled.clear();
   for (const auto& [id, node] : state.nodes) {
+    work_on(kNodeEntity, id.value());
     if (IsUnsettled(node)) state.unsettled.insert(id);
   }
   state.room = 1;
   state.planned_room = 0;
   ReindexAll(state);
   for (const auto& [id, job] : state.jobs) {
+    work_on(kJobEntity, id.value());
     if (!job.idempotency_key.empty()) state.jobs_by_key.emplace(KeyOf(job), id);
     if (!HasLiveGang(job.phase)) continue;
     for (const RankState& rank : job.attempt->ranks) {
@@ -74,14 +81,25 @@ void RestoreVolatile(State& state) {
       state.device_owner[{rank.node, rank.device}] = CurrentGeneration(job);
     }
   }
+  if (focus != nullptr) focus->Clear();
 }
 
 void OnCoordinatorStarted(Turn& turn, const CoordinatorStarted& event) {
-  for (const auto& [id, job] : turn.state.jobs) ArmFor(turn, job, event.grace);
-  for (const auto& [id, node] : turn.state.nodes) ArmFor(turn, node, event.grace);
+  for (const auto& [id, job] : turn.state.jobs) {
+    turn.WorkOn(id);
+    ArmFor(turn, job, event.grace);
+  }
+  for (const auto& [id, node] : turn.state.nodes) {
+    turn.WorkOn(id);
+    ArmFor(turn, node, event.grace);
+  }
   if (!turn.state.nodes.empty()) turn.Arm({Timer::Purpose::kGrace, JobId(), 0}, event.grace);
   // A crash may have come between the last release and the decision: every host of the gang is lost or done.
-  for (auto& [id, job] : turn.state.jobs) ConcludeIfReleased(turn, job);
+  for (auto& [id, job] : turn.state.jobs) {
+    turn.WorkOn(id);
+    ConcludeIfReleased(turn, job);
+  }
+  turn.WorkOnEvent();
   turn.RequestPlan();
 }
 

@@ -11,8 +11,8 @@
 
 namespace llmctl::core {
 
-std::vector<Command> Step(State& state, const Event& event, Instant now) {
-  Turn turn(state, now);
+std::vector<Command> Step(State& state, const Event& event, Instant now, Focus* focus) {
+  Turn turn(state, event, now, focus);
   const int64_t room = state.room;
   std::visit(Overloaded{
                  [&](const JobSubmitted& e) { OnJobSubmitted(turn, e); },
@@ -41,10 +41,12 @@ std::vector<Command> Step(State& state, const Event& event, Instant now) {
   if (state.room != room || std::holds_alternative<TimerFired>(event)) SettleNodes(turn);
   for (const JobId& id : turn.forgotten_jobs()) Reindex(state, id);
   for (const JobId& id : turn.changed_jobs()) {
+    turn.WorkOn(id);
     Reindex(state, id);
     std::string broken = FindJobViolation(state, state.jobs.at(id));
     CHECK(broken.empty()) << broken;
   }
+  if (focus != nullptr) focus->Clear();
   return turn.Finish();
 }
 

@@ -11,16 +11,18 @@
 #include "coordinator/core/command.h"
 #include "coordinator/core/event.h"
 #include "coordinator/core/state.h"
+#include "coordinator/model/focus.h"
 
 namespace llmctl::core {
 
-std::vector<Command> Step(State& state, const Event& event, Instant now);
+// `focus` hears which entity is being worked on, until the step is done; it may be null.
+std::vector<Command> Step(State& state, const Event& event, Instant now, Focus* focus = nullptr);
 
 // Every invariant that `state` breaks, in words; empty when all hold. Step() runs the cheap ones itself and
 // aborts on a breach; the simulator runs these after every step.
 std::vector<std::string> FindViolations(const State& state);
 
 // Rebuilds the volatile part of a state whose records have just been loaded.
-void RestoreVolatile(State& state);
+void RestoreVolatile(State& state, Focus* focus = nullptr);
 
 }  // namespace llmctl::core

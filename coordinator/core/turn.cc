@@ -23,6 +23,25 @@ bool AwaitsOthers(Timer::Purpose purpose) {
 
 }  // namespace
 
+Turn::Turn(State& state, const Event& event, Instant now, Focus* focus)
+    : state(state), now(now), focus_(focus), event_entity_(focus == nullptr ? Entity() : EntityOf(state, event)) {
+  WorkOnEvent();
+}
+
+void Turn::WorkOn(const JobId& job) {
+  if (focus_ != nullptr) focus_->Set(Focus::Stage::kStep, kJobEntity, job.value());
+}
+
+void Turn::WorkOn(const NodeId& node) {
+  if (focus_ != nullptr) focus_->Set(Focus::Stage::kStep, kNodeEntity, node.value());
+}
+
+void Turn::WorkOnEvent() {
+  if (focus_ == nullptr) return;
+  focus_->Clear();
+  if (!event_entity_.kind.empty()) focus_->Set(Focus::Stage::kStep, event_entity_.kind, event_entity_.id);
+}
+
 void Turn::Save(const Job& job) { jobs_.insert(job.id); }
 
 void Turn::Save(const Node& node) {

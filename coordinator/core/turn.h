@@ -13,18 +13,28 @@
 
 #include "common/base/instant.h"
 #include "coordinator/core/command.h"
+#include "coordinator/core/entity.h"
+#include "coordinator/core/event.h"
 #include "coordinator/core/state.h"
+#include "coordinator/model/focus.h"
 
 namespace llmctl::core {
 
 class Turn {
  public:
-  Turn(State& state, Instant now) : state(state), now(now) {}
+  // `focus` may be null; else it hears of `event`'s entity, and what WorkOn() says.
+  Turn(State& state, const Event& event, Instant now, Focus* focus);
   Turn(const Turn&) = delete;
   Turn& operator=(const Turn&) = delete;
 
   State& state;
   const Instant now;
+
+  // The step goes on to this one of many: a crash from here on is blamed on it.
+  void WorkOn(const JobId& job);
+  void WorkOn(const NodeId& node);
+  // It has been through them, and a crash is its event's entity's again.
+  void WorkOnEvent();
 
   void Save(const Job& job);
   void Save(const Node& node);
@@ -54,6 +64,8 @@ class Turn {
   const std::set<JobId>& forgotten_jobs() const { return forgotten_; }
 
  private:
+  Focus* const focus_;
+  const Entity event_entity_;
   std::set<JobId> jobs_;
   std::set<JobId> forgotten_;
   std::set<NodeId> nodes_;

@@ -93,6 +93,10 @@ void OnJobSuspended(Turn& turn, const JobSuspended& event) {
 void OnJobResumed(Turn& turn, const JobResumed& event) {
   Job* job = Find(turn, event.request, event.job, "resume");
   if (job == nullptr) return;
+  if (job->stand_in) {
+    Reply(turn, event.request, job->id, Refusal(*job, "resume", job->reason));
+    return;
+  }
   if (job->phase != JobPhase::kSuspended && !job->suspend_requested) {
     Reply(turn, event.request, job->id,
           Refusal(*job, "resume", absl::StrCat("it is ", JobPhaseName(job->phase), ", not suspended")));
@@ -105,6 +109,7 @@ void OnJobResumed(Turn& turn, const JobResumed& event) {
     turn.Log(*job, "resumed", "The job is to go on once it has stopped.");
     return;
   }
+  job->quarantined = false;
   QueueAgain(turn, *job, "The job is resumed.", absl::ZeroDuration());
 }
 

@@ -90,11 +90,23 @@ void ApplyReports(Turn& turn, const NodeId& node, const std::vector<ShimReport>&
   }
 }
 
+// Starts what the host has missed, unless its trainer is no longer the one that the others of the gang have.
+void CatchUp(Turn& turn, Job& job, const NodeId& node) {
+  const std::string& digest = turn.state.nodes.at(node).trainer_digest;
+  if (job.attempt->trainer_digest.empty() || digest == job.attempt->trainer_digest) {
+    RepeatStart(turn, job, node);
+    return;
+  }
+  FailGang(turn, job, SeenByCore("trainer-replaced", FailureClass::kInfrastructure),
+           absl::StrCat("host ", node.value(), " came back with another llm-trainer (digest ", digest.substr(0, 12),
+                        ") than the gang was placed with (", job.attempt->trainer_digest.substr(0, 12), ")"));
+}
+
 void SettleGang(Turn& turn, Job& job, const Arrival& arrival) {
   const NodeId& node = arrival.host.id;
   const GenerationId generation = CurrentGeneration(job);
   if (!job.attempt->ranks_requested) {
-    if (!IsOccupied(*job.attempt, arrival)) return RepeatStart(turn, job, node);
+    if (!IsOccupied(*job.attempt, arrival)) return CatchUp(turn, job, node);
     return FailGang(turn, job, SeenByCore("device-occupied", FailureClass::kInfrastructure),
                     absl::StrCat("host ", node.value(), " came back with processes on devices that were free before"));
   }
@@ -113,7 +125,7 @@ void SettleGang(Turn& turn, Job& job, const Arrival& arrival) {
   if (reports.empty() && never_seen && job.phase == JobPhase::kStarting && arrival.same_agent) {
     // The start was lost with the old link. Another agent does not know what became of it: if two machines have this
     // name, the first may be starting the very ranks.
-    RepeatStart(turn, job, node);
+    CatchUp(turn, job, node);
     return;
   }
   if (reports.empty()) {
@@ -174,6 +186,7 @@ void OnWorkerConnected(Turn& turn, const WorkerConnected& event) {
   ReplaceOwners(turn.state, id, arrival.shims);
   StopStale(turn, id, arrival.shims);
   for (const JobId& job_id : turn.state.index.with_gang) {
+    turn.WorkOn(job_id);
     Job& job = turn.state.jobs.at(job_id);
     if (!HasLiveGang(job.phase)) continue;
     const Attempt& attempt = *job.attempt;
@@ -183,7 +196,9 @@ void OnWorkerConnected(Turn& turn, const WorkerConnected& event) {
     }
     if (concerned) SettleGang(turn, job, arrival);
   }
-  // Gangs that did not survive this have let go of devices that may have a process of an older one.
+  turn.WorkOnEvent();
+  // Gangs that did not survive this have let go of devices that may have a process of another generation: an older one,
+  // or one that a store from a backup does not know.
   OwnByProcesses(turn.state, id, arrival.shims);
   turn.RequestPlan();
 }
@@ -195,6 +210,7 @@ void OnWorkerLost(Turn& turn, const WorkerLost& event) {
 }
 
 void LoseHost(Turn& turn, const NodeId& id, const std::string& reason) {
+  turn.WorkOn(id);
   Node& node = turn.state.nodes.at(id);
   if (node.state == NodeState::kLost) return;
   node.state = NodeState::kLost;
@@ -202,6 +218,7 @@ void LoseHost(Turn& turn, const NodeId& id, const std::string& reason) {
   turn.state.connected.erase(id);
   ForgetPreflight(turn, id);
   for (const JobId& job_id : turn.state.index.with_gang) {
+    turn.WorkOn(job_id);
     Job& job = turn.state.jobs.at(job_id);
     if (!HasLiveGang(job.phase)) continue;
     const Attempt& attempt = *job.attempt;
@@ -216,6 +233,7 @@ void LoseHost(Turn& turn, const NodeId& id, const std::string& reason) {
     }
     if (HasLiveGang(job.phase)) ConcludeIfReleased(turn, job);
   }
+  turn.WorkOnEvent();
   turn.RequestPlan();
 }
 

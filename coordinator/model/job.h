@@ -116,6 +116,9 @@ struct Attempt {
   std::string stop_reason;  // why, where it was not the job's user who asked
   absl::Time start_time = absl::InfinitePast();
   int64_t start_checkpoint_step = 0;  // what it began from; 0 is a fresh start
+  std::string trainer_digest;         // of all its hosts; a host whose trainer is another by now gets no rank of it
+  // A checkpoint that is newer than all that are recorded may lie on disk: the store was restored from a backup.
+  bool search_checkpoints = false;
   bool operator==(const Attempt&) const = default;
 };
 
@@ -173,6 +176,11 @@ struct Job {
 
   int64_t last_attempt = 0;     // counters: persisted before anything carrying them is sent
   int64_t last_generation = 0;
+  // Generations up to this one may have been handed out, though the store that knew of them is lost: a restored
+  // store's. The next generation is beyond it.
+  int64_t generation_floor = 0;
+  bool quarantined = false;  // suspended because it crashed the coordinator, until a user resumes it
+  bool stand_in = false;     // for a record that cannot be worked with (stand_in.h): it cannot be resumed
   int user_restarts = 0;
   std::map<std::string, int> limited_retries;  // by Diagnosis::budget
   // Sequences a rank takes at once, halved each time that a device's memory did not suffice; at most the

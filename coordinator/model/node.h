@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -100,12 +101,16 @@ struct NodeStanding {
   bool operator==(const NodeStanding&) const = default;
 };
 
+// A capability: the agent lets trainers look for checkpoints that the coordinator does not know of.
+inline constexpr char kSearchesCheckpoints[] = "search-checkpoints";
+
 struct Node {
   NodeId id;
   std::string boot_id;
   int64_t incarnation = 0;
   std::string build_id;
   std::string trainer_digest;
+  std::set<std::string> capabilities;  // names; those that this coordinator does not know mean nothing to it
   std::string fabric_address;
   std::vector<DeviceInfo> devices;
   NodeState state = NodeState::kReady;

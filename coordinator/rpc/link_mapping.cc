@@ -1,6 +1,7 @@
 #include "coordinator/rpc/link_mapping.h"
 
 #include <algorithm>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -59,11 +60,6 @@ absl::StatusOr<core::ShimReport> ToModel(const v1::RunningShim& shim) {
 }
 
 absl::Status CheckHello(const v1::Hello& hello) {
-  if (hello.protocol_version() != kLinkProtocolVersion) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("host ", hello.node(), " speaks link protocol ", hello.protocol_version(), ", this coordinator ",
-                     kLinkProtocolVersion, ": run llm-worker and llm-coordinator of one release"));
-  }
   if (!IsNodeName(hello.node())) {
     return absl::InvalidArgumentError(
         absl::StrCat("hello: node: found \"", absl::CEscape(hello.node().substr(0, 253)), "\", expected 1 to 253 ",
@@ -85,6 +81,21 @@ absl::Status CheckHello(const v1::Hello& hello) {
 
 }  // namespace
 
+absl::StatusOr<int> AgreeOnProtocol(const v1::Hello& hello, VersionRange ours) {
+  VersionRange theirs{hello.protocol_version(), hello.protocol_version()};
+  if (hello.oldest_protocol_version() > 0) theirs.oldest = hello.oldest_protocol_version();
+  if (std::optional<int> version = CommonVersion(ours, theirs); version.has_value()) return *version;
+  auto text = [](VersionRange range) {
+    return range.oldest == range.newest ? absl::StrCat(range.newest) : absl::StrCat(range.oldest, " to ", range.newest);
+  };
+  const char* advice = theirs.newest < ours.oldest
+                           ? "upgrade llm-worker on that host"
+                           : "upgrade llm-coordinator before its hosts";
+  return absl::FailedPreconditionError(absl::StrCat("host ", hello.node(), " (build ", hello.build_id(),
+                                                    ") speaks link protocol ", text(theirs), ", this coordinator ",
+                                                    text(ours), ": ", advice));
+}
+
 absl::StatusOr<core::WorkerConnected> ToModel(const v1::Hello& hello) {
   LLM_RETURN_IF_ERROR(CheckHello(hello));
   core::WorkerConnected connected;
@@ -94,6 +105,7 @@ absl::StatusOr<core::WorkerConnected> ToModel(const v1::Hello& hello) {
   node.incarnation = hello.incarnation();
   node.build_id = hello.build_id();
   node.trainer_digest = hello.trainer_digest();
+  node.capabilities = {hello.capabilities().begin(), hello.capabilities().end()};
   node.fabric_address = hello.fabric_address();
   for (const v1::Device& device : hello.devices()) {
     node.devices.push_back({.index = device.index(),
@@ -279,6 +291,8 @@ v1::StartRanks ToProto(const core::StartRanks& command, const std::vector<std::s
     to->set_path(checkpoint.path);
     to->set_manifest_digest(checkpoint.manifest_digest);
   }
+  out.set_trainer_digest(command.trainer_digest);
+  out.set_search_checkpoints(command.search_checkpoints);
   return out;
 }
 

@@ -6,6 +6,7 @@
 
 #include "absl/status/statusor.h"
 
+#include "common/base/version_range.h"
 #include "common/diagnosis/rank_view.h"
 #include "coordinator/core/command.h"
 #include "coordinator/core/event.h"
@@ -18,8 +19,11 @@
 
 namespace llmctl::rpc {
 
-// What agents and this coordinator must agree on; a change that an older side would misread increases it.
-inline constexpr int kLinkProtocolVersion = 1;
+inline constexpr VersionRange kLinkProtocol{v1::LINK_PROTOCOL_OLDEST, v1::LINK_PROTOCOL_NEWEST};
+
+// The version to speak with the agent. FailedPrecondition, with both sides' versions and which one to upgrade, if
+// there is none.
+absl::StatusOr<int> AgreeOnProtocol(const v1::Hello& hello, VersionRange ours = kLinkProtocol);
 
 // InvalidArgument or FailedPrecondition if this host cannot be taken in, with what to do.
 absl::StatusOr<core::WorkerConnected> ToModel(const v1::Hello& hello);

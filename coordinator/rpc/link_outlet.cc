@@ -69,9 +69,17 @@ void LinkOutlet::Detach() {
   queue_.clear();
 }
 
+void LinkOutlet::set_protocol_version(int version) {
+  MutexLock lock(mutex_);
+  welcome_.set_protocol_version(version);
+}
+
 void LinkOutlet::Welcome() {
   v1::CoordinatorMessage message;
-  *message.mutable_welcome() = welcome_;
+  {
+    MutexLock lock(mutex_);
+    *message.mutable_welcome() = welcome_;
+  }
   Send(std::move(message));
 }
 

@@ -25,6 +25,9 @@ class LinkOutlet final : public runtime::HostLink {
  public:
   LinkOutlet(LinkReactor* reactor, v1::Welcome welcome) : welcome_(std::move(welcome)), reactor_(reactor) {}
 
+  // Before the host is welcomed.
+  void set_protocol_version(int version);
+
   void Send(v1::CoordinatorMessage message);
   // Ends the call with `status` once what is queued has left.
   void Finish(grpc::Status status);
@@ -46,9 +49,8 @@ class LinkOutlet final : public runtime::HostLink {
  private:
   void Advance() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
-  const v1::Welcome welcome_;
-
   Mutex mutex_;
+  v1::Welcome welcome_ ABSL_GUARDED_BY(mutex_);
   LinkReactor* reactor_ ABSL_GUARDED_BY(mutex_);
   std::deque<v1::CoordinatorMessage> queue_ ABSL_GUARDED_BY(mutex_);  // the front is being written if writing_
   size_t queued_bytes_ ABSL_GUARDED_BY(mutex_) = 0;

@@ -11,6 +11,7 @@
 
 #include "common/base/instant.h"
 #include "common/base/status.h"
+#include "coordinator/core/entity.h"
 #include "coordinator/core/node_ledger.h"
 #include "coordinator/rpc/grpc_status.h"
 #include "coordinator/rpc/reason.h"
@@ -88,13 +89,17 @@ void AddLedger(const NodeStanding& standing, v1::Node& out) {
   }
 }
 
-v1::Node ToProto(const Node& node, const DeviceOwners& owners, const runtime::HostPresence& presence) {
+}  // namespace
+
+v1::Node NodesService::View(const Node& node, const std::map<std::pair<NodeId, int>, JobId>& owners) {
   v1::Node out;
   out.set_id(node.id.value());
   out.set_address(node.fabric_address);
   out.set_boot_id(node.boot_id);
   out.set_incarnation(node.incarnation);
   out.set_build_id(node.build_id);
+  out.set_trainer_digest(node.trainer_digest);
+  for (const std::string& name : node.capabilities) out.add_capabilities(name);
   for (const DeviceInfo& device : node.devices) {
     v1::Device* to = out.add_devices();
     to->set_index(device.index);
@@ -106,6 +111,7 @@ v1::Node ToProto(const Node& node, const DeviceOwners& owners, const runtime::Ho
   for (auto it = owners.lower_bound({node.id, 0}); it != owners.end() && it->first.first == node.id; ++it) {
     (*out.mutable_jobs_by_device())[it->first.second] = it->second.value();
   }
+  const runtime::HostPresence presence = runtime_.Presence(node.id);
   bool holds_devices = !out.jobs_by_device().empty();
   out.set_state(node.state == NodeState::kReady ? "ready" : holds_devices ? "fenced" : "lost");
   if (presence.last_seen != absl::InfinitePast()) *out.mutable_last_seen() = ToTimestamp(presence.last_seen);
@@ -116,10 +122,9 @@ v1::Node ToProto(const Node& node, const DeviceOwners& owners, const runtime::Ho
   out.set_service(NodeServiceName(node.standing.service));
   out.set_service_reason(ServiceReason(node, out));
   AddLedger(node.standing, out);
+  out.set_refused(std::string(runtime_.CheckQuarantine(core::kNodeEntity, node.id.value()).message()));
   return out;
 }
-
-}  // namespace
 
 grpc::ServerUnaryReactor* NodesService::List(grpc::CallbackServerContext* context, const v1::ListNodesRequest* request,
                                              v1::ListNodesReply* reply) {
@@ -135,7 +140,7 @@ grpc::ServerUnaryReactor* NodesService::List(grpc::CallbackServerContext* contex
   auto it = request->page_token().empty() ? snapshot->nodes().begin()
                                           : snapshot->nodes().upper_bound(NodeId(request->page_token()));
   for (; it != snapshot->nodes().end() && reply->nodes_size() < *size; ++it) {
-    *reply->add_nodes() = ToProto(*it->second, owners, runtime_.Presence(it->first));
+    *reply->add_nodes() = View(*it->second, owners);
   }
   if (it != snapshot->nodes().end()) reply->set_next_page_token(reply->nodes(reply->nodes_size() - 1).id());
   reply->set_revision(snapshot->revision());
@@ -153,7 +158,7 @@ grpc::ServerUnaryReactor* NodesService::Get(grpc::CallbackServerContext* context
         "no host is called '", request->id(), "': `llmctl nodes` shows the hosts that have connected"))));
     return reactor;
   }
-  *reply = ToProto(*it->second, FindOwners(*snapshot), runtime_.Presence(it->first));
+  *reply = View(*it->second, FindOwners(*snapshot));
   reactor->Finish(grpc::Status::OK);
   return reactor;
 }
@@ -165,7 +170,7 @@ grpc::ServerUnaryReactor* NodesService::Change(grpc::CallbackServerContext* cont
     if (outcome.status.ok()) {
       std::shared_ptr<const runtime::Snapshot> snapshot = runtime_.snapshot();
       // Published before the answer, and nodes are never forgotten.
-      *reply = ToProto(*snapshot->nodes().at(node), FindOwners(*snapshot), runtime_.Presence(node));
+      *reply = View(*snapshot->nodes().at(node), FindOwners(*snapshot));
     }
     reactor->Finish(ToGrpc(outcome.status));
   });

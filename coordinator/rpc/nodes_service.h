@@ -1,10 +1,14 @@
 // The Nodes service: the hosts of the cluster. Reads come from the snapshots.
 #pragma once
 
+#include <map>
 #include <string>
+#include <utility>
 
 #include <grpcpp/support/server_callback.h>
 
+#include "common/base/ids.h"
+#include "coordinator/model/node.h"
 #include "coordinator/runtime/runtime.h"
 #include "llmctl/v1/nodes.grpc.pb.h"
 
@@ -27,6 +31,8 @@ class NodesService final : public v1::Nodes::CallbackService {
                                   v1::Node* reply) override;
 
  private:
+  // `owners`: the job that has a device.
+  v1::Node View(const Node& node, const std::map<std::pair<NodeId, int>, JobId>& owners);
   // Answers with the node as the change has left it.
   grpc::ServerUnaryReactor* Change(grpc::CallbackServerContext* context, const std::string& id,
                                    runtime::UserRequest request, v1::Node* reply);

@@ -12,6 +12,7 @@
 
 #include "common/base/listen_address.h"
 #include "common/base/status.h"
+#include "coordinator/rpc/admin_service.h"
 #include "coordinator/rpc/jobs_service.h"
 #include "coordinator/rpc/nodes_service.h"
 #include "coordinator/rpc/worker_link_service.h"
@@ -24,7 +25,8 @@ constexpr std::chrono::seconds kDrain{2};
 
 class GrpcServer final : public Server {
  public:
-  explicit GrpcServer(runtime::Runtime& runtime) : jobs_(runtime), nodes_(runtime), link_(runtime) {}
+  GrpcServer(runtime::Runtime& runtime, const std::string& scratch_directory)
+      : jobs_(runtime), nodes_(runtime), link_(runtime), admin_(runtime, scratch_directory) {}
   ~GrpcServer() override { Stop(); }
 
   absl::Status Listen(const Options& options) {
@@ -44,12 +46,13 @@ class GrpcServer final : public Server {
     builder.RegisterService(&jobs_);
     builder.RegisterService(&nodes_);
     builder.RegisterService(&link_);
+    builder.RegisterService(&admin_);
     server_ = builder.BuildAndStart();
     if (!server_ || port == 0) {
       return absl::UnavailableError(
           absl::StrCat("cannot listen on ", options.listen, ": the address is in use or not of this host"));
     }
-    for (const char* name : {"llmctl.v1.Jobs", "llmctl.v1.Nodes", "llmctl.v1.WorkerLink"}) {
+    for (const char* name : {"llmctl.v1.Jobs", "llmctl.v1.Nodes", "llmctl.v1.WorkerLink", "llmctl.v1.Admin"}) {
       server_->GetHealthCheckService()->SetServingStatus(name, true);
     }
     address_ = absl::StrCat(listen.host, ":", port);
@@ -70,6 +73,7 @@ class GrpcServer final : public Server {
   JobsService jobs_;
   NodesService nodes_;
   WorkerLinkService link_;
+  AdminService admin_;
   std::unique_ptr<grpc::Server> server_;
   std::string address_;
 };
@@ -77,7 +81,7 @@ class GrpcServer final : public Server {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Server>> Server::Start(const Options& options, runtime::Runtime& runtime) {
-  auto server = std::make_unique<GrpcServer>(runtime);
+  auto server = std::make_unique<GrpcServer>(runtime, options.scratch_directory);
   LLM_RETURN_IF_ERROR(server->Listen(options));
   return std::unique_ptr<Server>(std::move(server));
 }

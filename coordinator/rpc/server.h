@@ -17,6 +17,7 @@ class Server {
   struct Options {
     std::string listen;  // "host:port"; port 0 lets the system choose
     bool insecure_listen = false;
+    std::string scratch_directory = "/tmp";  // for backups that are being made
   };
   // `runtime` outlives the server.
   static absl::StatusOr<std::unique_ptr<Server>> Start(const Options& options, runtime::Runtime& runtime);

@@ -19,6 +19,7 @@ v1::Welcome MakeWelcome(const runtime::Runtime& runtime) {
   welcome.set_term(runtime.term());
   welcome.set_heartbeat_interval_ms(absl::ToInt64Milliseconds(runtime.options().heartbeat_interval));
   welcome.set_lease_ms(absl::ToInt64Milliseconds(runtime.options().lease));
+  welcome.set_build_id(runtime.options().build_id);
   return welcome;
 }
 
@@ -63,11 +64,15 @@ class Connection final : public LinkReactor {
  private:
   absl::Status HandleHello() {
     if (!incoming_.has_hello()) return absl::FailedPreconditionError("the first message of a link must be a hello");
+    LLM_ASSIGN_OR_RETURN(int protocol, AgreeOnProtocol(incoming_.hello()));
     LLM_ASSIGN_OR_RETURN(core::WorkerConnected connected, ToModel(incoming_.hello()));
+    outlet_->set_protocol_version(protocol);
     node_ = connected.node.id;
     incarnation_ = connected.node.incarnation;
     Log(LogLevel::kInfo, "link-open", {{"node", node_.value()},
                                        {"incarnation", incarnation_},
+                                       {"build", connected.node.build_id},
+                                       {"protocol", protocol},
                                        {"devices", connected.node.devices.size()},
                                        {"shims", connected.shims.size()}});
     connected.link = link_;
@@ -108,7 +113,9 @@ class Connection final : public LinkReactor {
         return absl::OkStatus();
       case v1::AgentMessage::MESSAGE_NOT_SET: break;
     }
-    return absl::InvalidArgumentError("a message of the link has no content that this coordinator knows");
+    // From a newer agent, which may say more than we know.
+    if (!std::exchange(unknown_seen_, true)) Log(LogLevel::kInfo, "link-unknown-message", {{"node", node_.value()}});
+    return absl::OkStatus();
   }
 
   absl::Status HandleHeartbeat() {
@@ -127,17 +134,22 @@ class Connection final : public LinkReactor {
   }
 
   absl::Status HandleStore() {
-    LLM_ASSIGN_OR_RETURN(runtime::StoreOperation operation, ToModel(incoming_.store()));
+    absl::StatusOr<runtime::StoreOperation> operation = ToModel(incoming_.store());
     // The answer repeats who asked, not what: a wait may last, and a value may be large.
     v1::StoreRequest asked;
     *asked.mutable_generation() = incoming_.store().generation();
     asked.set_request_id(incoming_.store().request_id());
-    runtime_.Rendezvous(ToModel(asked.generation()), {.link = link_, .request = asked.request_id()}, operation,
-                        [outlet = outlet_, asked](const runtime::StoreAnswer& answer) {
-                          v1::CoordinatorMessage message;
-                          *message.mutable_store() = ToProto(asked, answer);
-                          outlet->Send(std::move(message));
-                        });
+    auto answer_with = [outlet = outlet_, asked](const runtime::StoreAnswer& answer) {
+      v1::CoordinatorMessage message;
+      *message.mutable_store() = ToProto(asked, answer);
+      outlet->Send(std::move(message));
+    };
+    if (!operation.ok()) {
+      answer_with({.error = std::string(operation.status().message())});
+      return absl::OkStatus();
+    }
+    runtime_.Rendezvous(ToModel(asked.generation()), {.link = link_, .request = asked.request_id()}, *operation,
+                        answer_with);
     return absl::OkStatus();
   }
 
@@ -147,6 +159,7 @@ class Connection final : public LinkReactor {
   v1::AgentMessage incoming_;
   NodeId node_;
   int64_t incarnation_ = 0;
+  bool unknown_seen_ = false;
   // The newest heartbeat of this link before which everything is durable. Set from the core's thread, which may
   // come to it after the link has ended.
   const std::shared_ptr<std::atomic<int64_t>> durable_ = std::make_shared<std::atomic<int64_t>>(0);

@@ -91,6 +91,10 @@ std::vector<store::Change> DropReplaced(std::vector<store::Change> batch) {
                                  [&](const store::PutNode& c) { return nodes.insert(c.node->id).second; },
                                  [&](const store::AppendEvent&) { return true; },
                                  [&](const store::PutCounters&) { return !std::exchange(counters, true); },
+                                 [&](const store::PutCrash&) { return true; },
+                                 [&](const store::EraseCrash&) { return true; },
+                                 [&](const store::PutDamaged&) { return true; },
+                                 [&](const store::EraseDamaged&) { return true; },
                              },
                              *it);
     if (newest) kept.push_back(std::move(*it));

@@ -5,9 +5,11 @@
 
 #include "absl/strings/str_cat.h"
 
+#include "common/base/failpoint.h"
 #include "common/base/overloaded.h"
 #include "common/base/status.h"
 #include "common/observe/log.h"
+#include "coordinator/core/entity.h"
 #include "coordinator/core/snapshot_for_placement.h"
 #include "coordinator/core/step.h"
 
@@ -86,6 +88,12 @@ void CoreLoop::TakeItem(Inbox::Item& item, Instant now) {
   if (auto* acknowledgement = std::get_if<Acknowledgement>(&item)) {
     return pipeline_.Acknowledge(acknowledgement->link, std::move(acknowledgement->give), state_.counters.revision);
   }
+  if (auto* pardon = std::get_if<Pardon>(&item)) {
+    pipeline_.Add({.changes = parts_.quarantine.Release(pardon->entity),
+                   .outbox = {core::ReplyToUser{.request = pardon->request}},
+                   .revision = state_.counters.revision});
+    return;
+  }
   auto& event = std::get<core::Event>(item);
   if (auto* plan = std::get_if<core::PlanReady>(&event)) return TakePlan(*plan, now);
   // When many hosts connect at once, some have hung up before their turn. Their next hello counts.
@@ -105,8 +113,16 @@ absl::Duration CoreLoop::NextWake(Instant now) const {
   return std::max(wake, absl::ZeroDuration());
 }
 
+std::vector<core::Command> CoreLoop::StepWatched(const core::Event& event, Instant now) {
+  if (options_.focus == nullptr) return core::Step(state_, event, now);
+  core::Entity entity = core::EntityOf(state_, event);
+  if (!entity.kind.empty()) options_.focus->Set(Focus::Stage::kStep, entity.kind, entity.id);
+  HitFailpoint(absl::StrCat("coordinator.step.", entity.id));
+  return core::Step(state_, event, now, options_.focus);
+}
+
 StepOutput CoreLoop::Step(const core::Event& event, Instant now) {
-  std::vector<core::Command> commands = core::Step(state_, event, now);
+  std::vector<core::Command> commands = StepWatched(event, now);
   for (const core::Command& command : commands) {
     // Not when it is durable: the lease that it takes the place of might run out before.
     const auto* admit = std::get_if<core::AdmitWorker>(&command);
@@ -115,6 +131,12 @@ StepOutput CoreLoop::Step(const core::Event& event, Instant now) {
   StepOutput output = SortCommands(state_, std::move(commands));
   for (const core::Command& command : output.inward) CarryOutInward(command, now);
   output.inward.clear();
+  if (const auto* resumed = std::get_if<core::JobResumed>(&event)) {
+    std::string entity = absl::StrCat(core::kJobEntity, " ", resumed->job.value());
+    // Whoever resumes a job that was kept apart gives it all its chances again.
+    if (output.changes.empty() || !parts_.quarantine.Contains(entity)) return output;
+    for (store::Change& change : parts_.quarantine.Release(entity)) output.changes.push_back(std::move(change));
+  }
   return output;
 }
 

@@ -39,6 +39,7 @@
 #include "coordinator/runtime/metrics.h"
 #include "coordinator/runtime/planning_thread.h"
 #include "coordinator/runtime/progress_board.h"
+#include "coordinator/runtime/quarantine.h"
 #include "coordinator/runtime/rank_board.h"
 #include "coordinator/runtime/rendezvous_store.h"
 #include "coordinator/runtime/reply_book.h"
@@ -53,6 +54,8 @@ class CoreLoop {
   struct Options {
     absl::Duration lease;
     absl::Duration start_grace;
+    // Hears what is being stepped; may be null.
+    Focus* focus = nullptr;
     // The store can no longer be trusted, or belongs to another coordinator: the process must end.
     std::function<void(const absl::Status&)> on_fatal;
   };
@@ -68,6 +71,7 @@ class CoreLoop {
     LogBroker& logs;
     ReplyBook& replies;
     WriteGate& gate;
+    Quarantine& quarantine;
     Metrics& metrics;
   };
 
@@ -81,6 +85,7 @@ class CoreLoop {
   void TakeItem(Inbox::Item& item, Instant now);
   void Deliver(const core::Event& event, Instant now) { Queue(Step(event, now)); }
   StepOutput Step(const core::Event& event, Instant now);
+  std::vector<core::Command> StepWatched(const core::Event& event, Instant now);
   void Queue(StepOutput output) { pipeline_.Add(std::move(output)); }
   void CarryOut(const core::Command& command);
   void CarryOutInward(const core::Command& command, Instant now);

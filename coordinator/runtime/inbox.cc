@@ -31,6 +31,12 @@ void Inbox::PostAcknowledgement(Acknowledgement acknowledgement) {
   events_[static_cast<size_t>(Priority::kHost)].push_back(std::move(acknowledgement));
 }
 
+void Inbox::PostPardon(Pardon pardon) {
+  MutexLock lock(mutex_);
+  events_[static_cast<size_t>(Priority::kUser)].push_back(std::move(pardon));
+  not_empty_.NotifyOne();
+}
+
 void Inbox::PostCommit(absl::Status outcome) {
   MutexLock lock(mutex_);
   commit_ = std::move(outcome);

@@ -15,6 +15,7 @@
 #include <deque>
 #include <functional>
 #include <optional>
+#include <string>
 #include <variant>
 #include <vector>
 
@@ -34,9 +35,15 @@ struct Acknowledgement {
   std::function<void()> give;
 };
 
+// An operator gives a quarantined entity another chance: its crashes are to be forgotten.
+struct Pardon {
+  std::string entity;
+  core::RequestId request = 0;  // answered when that is durable
+};
+
 class Inbox {
  public:
-  using Item = std::variant<core::Event, Acknowledgement>;
+  using Item = std::variant<core::Event, Acknowledgement, Pardon>;
   struct Renewal {
     NodeId node;
     int64_t incarnation = 0;
@@ -55,6 +62,7 @@ class Inbox {
   void PostRenewal(const NodeId& node, int64_t incarnation);
   // In order with the facts of hosts. Wakes nobody either: no host waits for it.
   void PostAcknowledgement(Acknowledgement acknowledgement);
+  void PostPardon(Pardon pardon);
   void PostCommit(absl::Status outcome);
   void Stop();
 

@@ -141,7 +141,7 @@ void Metrics::CountHang() { hangs_.Increment(); }
 void Metrics::CountLeaseExpired() { leases_expired_.Increment(); }
 
 std::string Metrics::Render(const Snapshot& snapshot, const ProgressBoard& progress, const RankBoard& ranks,
-                            absl::Time now) const {
+                            size_t quarantined, absl::Time now) const {
   std::vector<prometheus::MetricFamily> families = registry_->Collect();
   GaugeFamily build("llm_build_info", "1; the program's version as a label");
   build.Add({{"component", "coordinator"}, {"version", options_.version}}, 1);
@@ -149,6 +149,9 @@ std::string Metrics::Render(const Snapshot& snapshot, const ProgressBoard& progr
   GaugeFamily term("llm_leader_term", "Term of this coordinator");
   term.Add({}, static_cast<double>(options_.term));
   term.MoveTo(families);
+  GaugeFamily apart("llm_coordinator_quarantined", "Entities kept apart because they crashed it or cannot be read");
+  apart.Add({}, static_cast<double>(quarantined));
+  apart.MoveTo(families);
   AddJobPhases(snapshot, families);
   AddNodes(snapshot, families);
   AddLiveJobs({snapshot, progress, ranks}, now, options_.job_series_max, families);

@@ -41,9 +41,9 @@ class Metrics {
   void CountLeaseExpired();
   void CountHang();
 
-  // In the Prometheus text format.
+  // In the Prometheus text format. `quarantined`: how many entities are kept apart (quarantine.h).
   std::string Render(const Snapshot& snapshot, const ProgressBoard& progress, const RankBoard& ranks,
-                     absl::Time now) const;
+                     size_t quarantined, absl::Time now) const;
 
  private:
   const Options options_;

@@ -1,6 +1,7 @@
 #include "coordinator/runtime/runtime.h"
 
 #include <algorithm>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -9,6 +10,8 @@
 #include "common/base/instant.h"
 #include "common/base/status.h"
 #include "common/observe/log.h"
+#include "coordinator/core/entity.h"
+#include "coordinator/core/step.h"
 #include "coordinator/runtime/core_loop.h"
 #include "coordinator/runtime/hang_verdict.h"
 #include "coordinator/runtime/step_output.h"
@@ -23,24 +26,41 @@ constexpr absl::Duration kInspectionPatience = absl::Seconds(3);
 // A read takes well below a millisecond; that many wait only while the disk stands still.
 constexpr size_t kEventReadsMost = 256;
 
+std::optional<Focus> FocusOf(const Runtime::Options& options) {
+  if (options.crash_marker == nullptr) return std::nullopt;
+  return options.crash_marker->focus();
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Runtime>> Runtime::Start(Options options, store::Store& store) {
   LLM_ASSIGN_OR_RETURN(int64_t term, store.AcquireTerm());
+  KeptApart kept;
+  LLM_ASSIGN_OR_RETURN(kept.crashes, CountCrash(options.crash_marker, store, term, Now()));
   LLM_ASSIGN_OR_RETURN(store::Records records, store.Load());
-  core::State state = StateFromRecords(std::move(records));
+  kept.damaged = std::move(records.damaged);
+  kept.kept_before = std::move(records.damaged_before);
+  kept.recovered = std::move(records.recovered);
+  std::optional<Focus> focus = FocusOf(options);
+  core::State state = StateFromRecords(std::move(records), focus.has_value() ? &*focus : nullptr);
   state.rules = options.failure_rules;
+  std::vector<store::Change> changes = ApplyQuarantine(kept, state, Now());
+  if (!changes.empty()) {
+    LLM_RETURN_IF_ERROR(store.Commit(term, changes));
+    core::RestoreVolatile(state);
+  }
   Log(LogLevel::kInfo, "store-loaded",
       {{"term", term}, {"jobs", state.jobs.size()}, {"nodes", state.nodes.size()},
        {"revision", state.counters.revision}});
-  auto runtime = std::unique_ptr<Runtime>(new Runtime(std::move(options), store, term, state));
+  auto runtime = std::unique_ptr<Runtime>(new Runtime(std::move(options), store, term, state, kept));
   runtime->core_thread_ = std::thread([r = runtime.get(), state = std::move(state)]() mutable {
     r->RunCore(std::move(state));
   });
   return runtime;
 }
 
-Runtime::Runtime(Options options, store::Store& store, int64_t term, const core::State& state)
+Runtime::Runtime(Options options, store::Store& store, int64_t term, const core::State& state,
+                 const KeptApart& kept)
     : options_(std::move(options)),
       store_(store),
       term_(term),
@@ -51,17 +71,20 @@ Runtime::Runtime(Options options, store::Store& store, int64_t term, const core:
       inspector_(links_, kInspectionPatience),
       logs_(links_, kLogPatience),
       events_(store, kEventReadsMost),
-      metrics_({.version = options_.version, .term = term}) {}
+      quarantine_(kept),
+      metrics_({.version = options_.build_id, .term = term}) {}
 
 Runtime::~Runtime() { Stop(); }
 
 void Runtime::RunCore(core::State state) {
+  std::optional<Focus> focus = FocusOf(options_);
   CoreLoop loop({.lease = options_.lease,
                  .start_grace = std::max(options_.start_grace, options_.lease),
+                 .focus = focus.has_value() ? &*focus : nullptr,
                  .on_fatal = options_.on_fatal},
-                {inbox_, hub_, links_, rendezvous_, progress_, ranks_, inspector_, logs_, replies_, gate_, metrics_},
-                std::move(state),
-                store_, term_);
+                {inbox_, hub_, links_, rendezvous_, progress_, ranks_, inspector_, logs_, replies_, gate_, quarantine_,
+                 metrics_},
+                std::move(state), store_, term_);
   loop.Run();
 }
 
@@ -80,6 +103,9 @@ void Runtime::Stop() {
 
 void Runtime::Ask(UserRequest request, ReplyBook::Done done) {
   absl::Status open = gate_.Check();
+  if (const auto* submitted = std::get_if<core::JobSubmitted>(&request); submitted != nullptr && open.ok()) {
+    open = quarantine_.Check(core::kSubmissionEntity, core::SubmissionId(*submitted));
+  }
   if (!open.ok()) return done({.status = std::move(open)});
   core::RequestId id = replies_.Enter(std::move(done));
   core::Event event = std::visit(
@@ -94,7 +120,20 @@ void Runtime::Ask(UserRequest request, ReplyBook::Done done) {
   }
 }
 
+void Runtime::ReleaseQuarantine(const std::string& entity, std::function<void(absl::Status)> done) {
+  if (!quarantine_.Contains(entity)) {
+    return done(absl::NotFoundError(absl::StrCat("'", entity, "' is not in quarantine; `llmctl admin quarantine` shows "
+                                                 "what is, by kind and id")));
+  }
+  if (absl::Status open = gate_.Check(); !open.ok()) return done(open);
+  core::RequestId request = replies_.Enter([done](const Reply& reply) { done(reply.status); });
+  inbox_.PostPardon({.entity = entity, .request = request});
+}
+
 void Runtime::Connect(core::WorkerConnected hello, std::shared_ptr<HostLink> connection) {
+  if (absl::Status known = quarantine_.Check(core::kNodeEntity, hello.node.id.value()); !known.ok()) {
+    return connection->Refuse(std::string(known.message()));
+  }
   links_.Add(hello.link, std::move(connection));
   {
     MutexLock lock(mutex_);
@@ -204,6 +243,8 @@ HostPresence Runtime::Presence(const NodeId& node) const {
   return it == presence_.end() ? HostPresence{} : it->second;
 }
 
-std::string Runtime::RenderMetrics() const { return metrics_.Render(*snapshot(), progress_, ranks_, Now().wall); }
+std::string Runtime::RenderMetrics() const {
+  return metrics_.Render(*snapshot(), progress_, ranks_, quarantine_.List().size(), Now().wall);
+}
 
 }  // namespace llmctl::runtime

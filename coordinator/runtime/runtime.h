@@ -24,6 +24,7 @@
 #include "common/base/mutex.h"
 #include "coordinator/classify/failure_rules.h"
 #include "coordinator/core/event.h"
+#include "coordinator/runtime/crash_marker.h"
 #include "coordinator/runtime/event_reader.h"
 #include "coordinator/runtime/gang_inspector.h"
 #include "coordinator/runtime/host_links.h"
@@ -31,6 +32,7 @@
 #include "coordinator/runtime/log_broker.h"
 #include "coordinator/runtime/metrics.h"
 #include "coordinator/runtime/progress_board.h"
+#include "coordinator/runtime/quarantine.h"
 #include "coordinator/runtime/rank_board.h"
 #include "coordinator/runtime/rendezvous_store.h"
 #include "coordinator/runtime/reply_book.h"
@@ -67,7 +69,10 @@ class Runtime {
     size_t watch_changes_max = 4096;
     RendezvousStore::Limits rendezvous;
     std::shared_ptr<const classify::FailureRules> failure_rules = classify::FailureRules::Defaults();
-    std::string version;
+    std::string build_id;
+    // Where the process says what it is working on (crash_marker.h), and finds what an earlier one said; may be null.
+    // It outlives the runtime.
+    CrashMarker* crash_marker = nullptr;
     std::function<void(const absl::Status&)> on_fatal;
   };
 
@@ -117,11 +122,21 @@ class Runtime {
 
   // ---- operators ----
   std::string RenderMetrics() const;
+  std::vector<Quarantine::Entry> ListQuarantine() const { return quarantine_.List(); }
+  // Why the entity is refused, or OK.
+  absl::Status CheckQuarantine(absl::string_view kind, absl::string_view id) const {
+    return quarantine_.Check(kind, id);
+  }
+  // Forgets the crashes of an entity that is kept apart. NotFound: there is none such. `done` as with Ask().
+  void ReleaseQuarantine(const std::string& entity, std::function<void(absl::Status)> done);
+  // A copy of the store in a new file. Blocks while it is made.
+  absl::Status Backup(const std::string& path) { return store_.Backup(path); }
   // Why changes are refused now, or OK.
   absl::Status Health() const { return gate_.Check(); }
 
  private:
-  Runtime(Options options, store::Store& store, int64_t term, const core::State& state);
+  Runtime(Options options, store::Store& store, int64_t term, const core::State& state,
+          const KeptApart& kept);
   void RunCore(core::State state);
   void JudgeProgress(const llmctl::Job& job, const std::vector<RankPulse>& pulses);
   void Inspect(const llmctl::Job& job, const HangWatch::Suspicion& suspicion);
@@ -141,6 +156,7 @@ class Runtime {
   ReplyBook replies_;
   EventReader events_;
   WriteGate gate_;
+  Quarantine quarantine_;
   Metrics metrics_;
   std::atomic<int64_t> next_link_{1};
 

@@ -75,6 +75,11 @@ void SnapshotHub::Publish(const std::vector<StepOutput>& steps) {
                      [&](const store::PutNode& c) { next->PutNode(c.node); },
                      [&](const store::AppendEvent&) {},
                      [&](const store::PutCounters&) {},
+                     // Not for readers of jobs and hosts.
+                     [&](const store::PutCrash&) {},
+                     [&](const store::EraseCrash&) {},
+                     [&](const store::PutDamaged&) {},
+                     [&](const store::EraseDamaged&) {},
                  },
                  change);
     }

@@ -42,7 +42,7 @@ StepOutput SortCommands(const core::State& state, std::vector<core::Command> com
   return out;
 }
 
-core::State StateFromRecords(store::Records records) {
+core::State StateFromRecords(store::Records records, Focus* focus) {
   core::State state;
   state.counters.next_job = records.counters.next_job;
   state.counters.revision = records.counters.revision;
@@ -54,7 +54,7 @@ core::State StateFromRecords(store::Records records) {
     NodeId id = node.id;
     state.nodes.emplace(std::move(id), std::move(node));
   }
-  core::RestoreVolatile(state);
+  core::RestoreVolatile(state, focus);
   return state;
 }
 

@@ -29,6 +29,7 @@ struct StepOutput {
 StepOutput SortCommands(const core::State& state, std::vector<core::Command> commands);
 
 // The state that a store's records make, volatile part included.
-core::State StateFromRecords(store::Records records);
+// `focus` hears whose record is being worked on; it may be null.
+core::State StateFromRecords(store::Records records, Focus* focus = nullptr);
 
 }  // namespace llmctl::runtime

@@ -43,9 +43,13 @@ void FieldReader::Merge(const absl::Status& nested) {
 void FieldReader::CheckVersion(int newest) {
   int version = 0;
   Read("version", version);
-  if (version < 1 || version > newest) {
-    Fail("version", absl::StrCat("1 to ", newest),
-         absl::StrCat(version, "; a newer coordinator wrote it: run that version"));
+  if (status_.ok() && version > newest) {
+    status_ = absl::FailedPreconditionError(
+        absl::StrCat("stored record of ", what_, " has version ", version, ", this program knows versions up to ",
+                     newest, ": a newer llm-coordinator wrote it; run that one, or restore a backup made before the "
+                     "upgrade"));
+  } else if (version < 1) {
+    Fail("version", "at least 1", absl::StrCat(version));
   }
 }
 

@@ -53,7 +53,7 @@ class FieldReader {
     Fail(name, "a known name", "\"" + text + "\"");
   }
 
-  // The blob's version must be 1 to `newest`.
+  // The blob's version must be 1 to `newest`. A newer one is FailedPrecondition: nothing is wrong with the record.
   void CheckVersion(int newest);
   // Calls read_item with each element of an array; its status becomes the reader's.
   void ForEach(const char* name, const std::function<absl::Status(const nlohmann::json&)>& read_item);

@@ -151,7 +151,9 @@ JsonText EncodeAttempt(const Attempt& attempt) {
                   {"stop", StopRequestName(attempt.stop)},
                   {"stop_reason", attempt.stop_reason},
                   {"start_time", EncodeTime(attempt.start_time)},
-                  {"start_checkpoint_step", attempt.start_checkpoint_step}};
+                  {"start_checkpoint_step", attempt.start_checkpoint_step},
+                  {"trainer_digest", attempt.trainer_digest},
+                  {"search_checkpoints", attempt.search_checkpoints}};
   if (attempt.failure) {
     out.Set("failure", {{"diagnosis", EncodeDiagnosis(attempt.failure->diagnosis)},
                         {"text", attempt.failure->text},
@@ -205,6 +207,8 @@ absl::Status DecodeAttempt(const json& object, const std::string& what, Attempt&
   fields.Read("stop_reason", attempt.stop_reason);
   fields.ReadTime("start_time", attempt.start_time);
   fields.Read("start_checkpoint_step", attempt.start_checkpoint_step);
+  fields.Read("trainer_digest", attempt.trainer_digest);
+  fields.Read("search_checkpoints", attempt.search_checkpoints);
   if (const json* failure = fields.Find("failure")) {
     fields.Merge(DecodeFailure(*failure, what, attempt.failure.emplace()));
   }
@@ -279,6 +283,9 @@ void DecodeProgressOfJob(FieldReader& fields, Job& job) {
   fields.Read("suspend_requested", job.suspend_requested);
   fields.Read("last_attempt", job.last_attempt);
   fields.Read("last_generation", job.last_generation);
+  fields.Read("generation_floor", job.generation_floor);
+  fields.Read("quarantined", job.quarantined);
+  fields.Read("stand_in", job.stand_in);
   fields.ReadDuration("run_time", job.run_time);
   fields.ReadTime("submit_time", job.submit_time);
   fields.ReadTime("start_time", job.start_time);
@@ -312,6 +319,9 @@ std::string EncodeJob(const Job& job) {
                   {"suspend_requested", job.suspend_requested},
                   {"last_attempt", job.last_attempt},
                   {"last_generation", job.last_generation},
+                  {"generation_floor", job.generation_floor},
+                  {"quarantined", job.quarantined},
+                  {"stand_in", job.stand_in},
                   {"user_restarts", job.user_restarts},
                   {"limited_retries", job.limited_retries},
                   {"micro_batch_size", job.micro_batch_size},

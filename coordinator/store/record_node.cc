@@ -139,11 +139,14 @@ std::string EncodeNode(const Node& node) {
                        {"uuid", device.uuid},
                        {"memory_bytes", device.memory_bytes}});
   }
+  JsonText capabilities = JsonText::Array();
+  for (const std::string& name : node.capabilities) capabilities.push_back(name);
   JsonText out = {{"version", kVersion},
                   {"boot_id", node.boot_id},
                   {"incarnation", node.incarnation},
                   {"build_id", node.build_id},
                   {"trainer_digest", node.trainer_digest},
+                  {"capabilities", capabilities},
                   {"fabric_address", node.fabric_address},
                   {"devices", devices},
                   {"state", NodeStateName(node.state)},
@@ -164,6 +167,13 @@ absl::StatusOr<Node> DecodeNode(const NodeId& id, absl::string_view blob) {
   reader.Read("trainer_digest", node.trainer_digest);
   reader.Read("fabric_address", node.fabric_address);
   reader.ReadEnum("state", NodeState::kLost, NodeStateName, node.state);
+  reader.ForEach("capabilities", [&](const json& item) {
+    if (!item.is_string()) {
+      return absl::DataLossError(absl::StrCat("stored record of ", what, ": a capability is no text"));
+    }
+    node.capabilities.insert(item.get<std::string>());
+    return absl::OkStatus();
+  });
   reader.ForEach("devices", [&](const json& item) {
     FieldReader fields(item, what);
     DeviceInfo device;

@@ -1,4 +1,4 @@
-"""Faults at named places in the code (common/base/failpoint.h), for the trainers of one job."""
+"""Faults at named places in the code (common/base/failpoint.h), for the trainers of one job or for a daemon."""
 
 import pathlib
 
@@ -11,6 +11,10 @@ class Failpoints:
     def job_section(self) -> str:
         """For the job's specification: all its ranks, in all attempts, count their hits together."""
         return f'env:\n  LLM_FAILPOINTS: "{self._rules}"\n  LLM_FAILPOINT_COUNTS: {self._counts}\n'
+
+    def variables(self) -> dict[str, str]:
+        """For the environment of a daemon."""
+        return {"LLM_FAILPOINTS": self._rules, "LLM_FAILPOINT_COUNTS": str(self._counts)}
 
     def hits(self, name: str) -> int:
         try:

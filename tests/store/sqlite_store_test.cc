@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 
+#include "coordinator/store/record_job.h"
 #include "tests/store/store_conformance.h"
 
 namespace llmctl::store {
@@ -96,7 +97,8 @@ TEST(SqliteStore, JobsOfTheFirstSchemaAreKept) {
   for (const char* sql : {"ALTER TABLE job RENAME TO newer",
                           "CREATE TABLE job (id TEXT PRIMARY KEY, project TEXT NOT NULL, name TEXT NOT NULL, "
                           "phase TEXT NOT NULL, record TEXT NOT NULL) WITHOUT ROWID",
-                          "INSERT INTO job SELECT * FROM newer", "DROP TABLE newer", "PRAGMA user_version = 1"}) {
+                          "INSERT INTO job SELECT * FROM newer", "DROP TABLE newer", "DROP TABLE crash",
+                          "DROP TABLE damaged", "PRAGMA user_version = 1"}) {
     backend.Execute(sql);
   }
 
@@ -137,19 +139,107 @@ TEST(SqliteStore, LogOfFullLengthHoldsWhatWasCommittedAndNoMore) {
   EXPECT_EQ((*backend.Open())->Load()->jobs.size(), 2u);
 }
 
-TEST(SqliteStore, DamagedRecordIsReportedWithTheRecordAndField) {
+TEST(SqliteStore, DamagedRecordIsKeptApartAndTheOthersAreRead) {
+  SqliteBackend backend;
+  {
+    std::unique_ptr<Store> store = *backend.Open();
+    Node node;
+    node.id = NodeId("host-a");
+    ASSERT_TRUE(store->Commit(*store->AcquireTerm(), {Put(MakeJob("j-7")), Put(MakeJob("j-8")),
+                                                      PutNode{std::make_shared<const Node>(node)},
+                                                      AppendEvent{JobId("j-7"), {4, absl::FromUnixNanos(1)}}})
+                    .ok());
+  }
+  backend.Execute("UPDATE job SET record = '{\"version\":1,\"phase\":\"sleeping\"}' WHERE id = 'j-7'");
+  backend.Execute("UPDATE node SET record = 'nonsense'");
+
+  absl::StatusOr<Records> records = (*backend.Open())->Load();
+
+  ASSERT_TRUE(records.ok()) << records.status();
+  ASSERT_EQ(records->jobs.size(), 2u);
+  const Job& stand_in = records->jobs[0];
+  EXPECT_EQ(stand_in.phase, JobPhase::kSuspended);
+  EXPECT_TRUE(stand_in.stand_in);
+  EXPECT_EQ(stand_in.name, "train");
+  EXPECT_EQ(stand_in.idempotency_key, "key-j-7");
+  EXPECT_EQ(stand_in.last_event, 4);
+  EXPECT_THAT(stand_in.reason, ::testing::AllOf(::testing::HasSubstr("quarantined"), ::testing::HasSubstr("'phase'")));
+  EXPECT_TRUE(records->jobs[1] == MakeJob("j-8"));
+  ASSERT_EQ(records->nodes.size(), 1u);
+  EXPECT_EQ(records->nodes[0].incarnation, 0);
+  // It may have been closed.
+  EXPECT_EQ(records->nodes[0].standing.service, NodeService::kCordoned);
+  ASSERT_EQ(records->damaged.size(), 2u);
+  EXPECT_EQ(records->damaged[0].entity, "job j-7");
+  EXPECT_THAT(records->damaged[0].record, ::testing::HasSubstr("sleeping"));
+  EXPECT_EQ(records->damaged[1].entity, "node host-a");
+}
+
+TEST(SqliteStore, DamagedRecordOfAJobThatHasEndedStaysAsItEnded) {
+  SqliteBackend backend;
+  {
+    std::unique_ptr<Store> store = *backend.Open();
+    Job job = MakeJob("j-7");
+    job.phase = JobPhase::kSucceeded;
+    ASSERT_TRUE(store->Commit(*store->AcquireTerm(), {Put(job)}).ok());
+  }
+  backend.Execute("UPDATE job SET record = 'nonsense'");
+
+  EXPECT_EQ((*backend.Open())->Load()->jobs.at(0).phase, JobPhase::kSucceeded);
+}
+
+// A later build may read what this one could not.
+TEST(SqliteStore, KeptRecordThatCanBeReadIsRecovered) {
+  SqliteBackend backend;
+  std::unique_ptr<Store> store = *backend.Open();
+  int64_t term = *store->AcquireTerm();
+  ASSERT_TRUE(store->Commit(term, {Put(MakeJob("j-7")), Put(MakeJob("j-8")),
+                                   PutDamaged{{"job j-7", EncodeJob(MakeJob("j-7")), "why"}},
+                                   PutDamaged{{"job j-8", "nonsense", "why"}}})
+                  .ok());
+
+  Records records = *store->Load();
+
+  ASSERT_EQ(records.recovered.size(), 1u);
+  EXPECT_TRUE(records.recovered[0] == MakeJob("j-7"));
+  EXPECT_EQ(records.damaged_before.size(), 2u);
+  // Not while it crashes the coordinator.
+  ASSERT_TRUE(store->Commit(term, {PutCrash{{"job j-7", kCrashesMax, Focus::Stage::kStep, absl::Now()}}}).ok());
+  EXPECT_TRUE(store->Load()->recovered.empty());
+  ASSERT_TRUE(store->Commit(term, {EraseDamaged{"job j-8"}}).ok());
+  EXPECT_EQ(store->Load()->damaged_before.size(), 1u);
+}
+
+TEST(SqliteStore, RecordOfANewerProgramIsNotTakenForDamage) {
   SqliteBackend backend;
   {
     std::unique_ptr<Store> store = *backend.Open();
     ASSERT_TRUE(store->Commit(*store->AcquireTerm(), {Put(MakeJob("j-7"))}).ok());
   }
-  backend.Execute("UPDATE job SET record = '{\"version\":1,\"phase\":\"sleeping\"}'");
+  backend.Execute("UPDATE job SET record = '{\"version\":7}'");
 
-  absl::StatusOr<Records> records = (*backend.Open())->Load();
+  absl::Status status = (*backend.Open())->Load().status();
 
-  ASSERT_EQ(records.status().code(), absl::StatusCode::kDataLoss) << records.status();
-  EXPECT_THAT(std::string(records.status().message()),
-              ::testing::AllOf(::testing::HasSubstr("job j-7"), ::testing::HasSubstr("'phase'")));
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << status;
+  EXPECT_THAT(std::string(status.message()), ::testing::HasSubstr("newer llm-coordinator"));
+}
+
+TEST(SqliteStore, RecordThatCrashedTheReaderTwiceIsNotReadAgain) {
+  SqliteBackend backend;
+  {
+    std::unique_ptr<Store> store = *backend.Open();
+    ASSERT_TRUE(store->Commit(*store->AcquireTerm(),
+                              {Put(MakeJob("j-7")), Put(MakeJob("j-8")),
+                               PutCrash{{"job j-7", kCrashesMax, Focus::Stage::kLoad, absl::FromUnixNanos(1)}},
+                               PutCrash{{"job j-8", kCrashesMax, Focus::Stage::kStep, absl::FromUnixNanos(1)}}})
+                    .ok());
+  }
+
+  Records records = *(*backend.Open())->Load();
+
+  EXPECT_TRUE(records.jobs[0].stand_in);
+  EXPECT_THAT(records.jobs[0].reason, ::testing::HasSubstr("reading it has crashed"));
+  EXPECT_TRUE(records.jobs[1] == MakeJob("j-8"));
 }
 
 }  // namespace

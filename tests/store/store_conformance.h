@@ -136,6 +136,23 @@ TYPED_TEST_P(StoreConformance, EventsAreReadInPagesAndGoWithTheirJob) {
   EXPECT_TRUE(store->ReadEvents(JobId("j-1"), 0, 10)->empty());
 }
 
+TYPED_TEST_P(StoreConformance, CrashesAreCountedAndForgotten) {
+  CrashRecord crash{"job j-1", 2, Focus::Stage::kLoad, absl::FromUnixNanos(17)};
+  {
+    std::unique_ptr<Store> store = this->OpenOrDie();
+    int64_t term = *store->AcquireTerm();
+    ASSERT_TRUE(store->Commit(term, {PutCrash{{"job j-1", 1, Focus::Stage::kStep, absl::FromUnixNanos(5)}}}).ok());
+    ASSERT_TRUE(store->Commit(term, {PutCrash{crash}, PutDamaged{{"job j-2", "{}", "why"}}}).ok());
+  }
+
+  std::unique_ptr<Store> store = this->OpenOrDie();
+  EXPECT_EQ(*store->ReadCrashes(), std::vector<CrashRecord>{crash});
+  EXPECT_EQ(store->Load()->damaged_before, (std::vector<DamagedRecord>{{"job j-2", "{}", "why"}}));
+  ASSERT_TRUE(store->Commit(*store->AcquireTerm(), {EraseCrash{"job j-1"}, EraseJob{JobId("j-2")}}).ok());
+  EXPECT_TRUE(store->ReadCrashes()->empty());
+  EXPECT_TRUE(store->Load()->damaged_before.empty());
+}
+
 // Fills the store until it is full: the batch that did not fit must leave no trace, everything acknowledged must
 // be there, and the same batch must go through when there is room again.
 TYPED_TEST_P(StoreConformance, FullDiskRefusesWholeBatchesAndLosesNothing) {
@@ -185,6 +202,7 @@ TYPED_TEST_P(StoreConformance, NewerSchemaIsRefusedWithWhatToDo) {
 REGISTER_TYPED_TEST_SUITE_P(StoreConformance, NewStoreIsEmpty, ReopenedStoreHoldsWhatWasCommitted,
                             TermGrowsWithEveryOpening, CommitOfAnOlderTermIsRefusedAndChangesNothing,
                             SameBatchTwiceIsHarmless, EventsAreReadInPagesAndGoWithTheirJob,
-                            FullDiskRefusesWholeBatchesAndLosesNothing, NewerSchemaIsRefusedWithWhatToDo);
+                            CrashesAreCountedAndForgotten, FullDiskRefusesWholeBatchesAndLosesNothing,
+                            NewerSchemaIsRefusedWithWhatToDo);
 
 }  // namespace llmctl::store

@@ -59,6 +59,7 @@ void LogRankChange(const Event& event) {
 Agent::Agent(Options options, StateDir state_dir, AgentMetrics& metrics)
     : coordinator_(std::move(options.coordinator)),
       identity_(std::move(options.identity)),
+      trainer_(std::move(options.trainer)),
       fabric_follows_route_(identity_.fabric_address.empty()),
       roots_(options.shims.roots),
       signals_(std::move(options.signals)),
@@ -66,7 +67,7 @@ Agent::Agent(Options options, StateDir state_dir, AgentMetrics& metrics)
       metrics_(metrics),
       inbox_(std::make_shared<Inbox>()),
       shims_(std::move(options.shims), [this](Event event) { events_.push_back(std::move(event)); }),
-      standbys_(std::move(options.standbys), [this](Event event) { events_.push_back(std::move(event)); }),
+      standbys_(std::move(options.standbys), trainer_, [this](Event event) { events_.push_back(std::move(event)); }),
       backoff_(kBackoffMin),
       // Hosts that lost one coordinator must not come back in step.
       jitter_(Fingerprint64(absl::StrCat(identity_.node, identity_.boot_id, identity_.incarnation))),
@@ -82,7 +83,7 @@ Agent::~Agent() = default;
 
 absl::Status Agent::Run() {
   LLM_RETURN_IF_ERROR(state_dir_.Load(state_));
-  shims_.FindAll(MonotonicNow());
+  LLM_RETURN_IF_ERROR(shims_.FindAll(MonotonicNow()));
   state_.next_standby = standbys_.FindAll();
   events_.push_back(AgentStarted{});
   while (true) {
@@ -175,10 +176,13 @@ void Agent::Execute(const Command& command) {
 }
 
 void Agent::Spawn(const SpawnShim& command) {
-  if (fences_lost_) {
+  absl::Status fit = LookAtTrainer();
+  if (fit.ok()) fit = trainer_.Check(command.start.trainer_digest);
+  if (fences_lost_) fit = absl::UnavailableError("this host cannot write to its state directory");
+  if (!fit.ok()) {
     if (command.standby != 0) standbys_.End(command.standby);
     ExitRecord exit = {.fatal_class = "infrastructure",
-                       .fatal_message = "this host cannot write to its state directory",
+                       .fatal_message = std::string(fit.message()),
                        .start_failed = true};
     events_.push_back(RankExited{command.generation, command.rank, std::move(exit)});
     return;
@@ -194,6 +198,8 @@ void Agent::SendToCoordinator(const AgentMessage& message) {
   if (link_ == nullptr) return;
   v1::AgentMessage out = ToProto(message, identity_);
   if (out.has_heartbeat()) {
+    // A host that waits for a job learns of a new trainer before it is given one; what is wrong shows at the start.
+    LookAtTrainer().IgnoreError();
     absl::Duration now = MonotonicNow();
     for (const ShimSet::LiveRank& live : shims_.Live()) {
       absl::StatusOr<contract::PhaseRecord> page =
@@ -275,10 +281,22 @@ void Agent::HandleLinkMessage(const v1::CoordinatorMessage& message, absl::Durat
   if (message.has_read_log()) return AnswerLogRequest(message.read_log());
   if (message.has_inspect()) return AnswerInspection(message.inspect(), now);
   if (message.has_welcome()) {
+    if (absl::Status spoken = CheckProtocol(message.welcome()); !spoken.ok()) {
+      Log(LogLevel::kError, "coordinator-refused", {{"reason", spoken.message()}});
+      link_->Cancel();
+      return;
+    }
     backoff_ = kBackoffMin;
     silence_max_ = absl::Milliseconds(message.welcome().lease_ms());
     Log(LogLevel::kInfo, "coordinator-welcomed",
-        {{"term", message.welcome().term()}, {"fabric_address", identity_.fabric_address}});
+        {{"term", message.welcome().term()},
+         {"build", message.welcome().build_id()},
+         {"protocol", message.welcome().protocol_version()},
+         {"fabric_address", identity_.fabric_address}});
+  }
+  if (message.message_case() == v1::CoordinatorMessage::MESSAGE_NOT_SET) {
+    // From a newer coordinator, which may say more than we know.
+    Log(LogLevel::kInfo, "coordinator-said-something-unknown");
   }
   if (std::optional<Event> event = ToEvent(message)) events_.push_back(*std::move(event));
 }
@@ -342,6 +360,17 @@ void Agent::CollectEvidence(const GenerationId& generation) {
       absl::StrCat("--state-dir=", state_dir_.path())};
   for (int rank : shims_.RanksOf(generation)) arguments.push_back(absl::StrCat("--rank=", rank));
   evidence_.Collect(std::move(arguments));
+}
+
+absl::Status Agent::LookAtTrainer() {
+  LLM_RETURN_IF_ERROR(trainer_.Look());
+  if (trainer_.digest() == identity_.trainer_digest) return absl::OkStatus();
+  Log(LogLevel::kInfo, "trainer-replaced", {{"from", identity_.trainer_digest}, {"to", trainer_.digest()}});
+  identity_.trainer_digest = trainer_.digest();
+  standbys_.EndAll();
+  // The next Hello tells.
+  if (link_ != nullptr) link_->Cancel();
+  return absl::OkStatus();
 }
 
 void Agent::StartProbe(const ProbeOrdered& probe) {

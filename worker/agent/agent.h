@@ -26,6 +26,7 @@
 #include "worker/agent/host/shim_set.h"
 #include "worker/agent/host/standby_set.h"
 #include "worker/agent/host/state_dir.h"
+#include "worker/agent/host/trainer_program.h"
 #include "worker/agent/host/work_queue.h"
 #include "worker/agent/rpc/coordinator_link.h"
 #include "worker/agent/rpc/link_mapping.h"
@@ -44,6 +45,7 @@ class Agent {
   struct Options {
     std::string coordinator;  // host:port or @FILE
     HostIdentity identity;    // without fabric_address if that follows the route
+    TrainerProgram trainer;
     ShimSet::Options shims;
     StandbySet::Options standbys;
     int standbys_wanted = 0;
@@ -81,9 +83,12 @@ class Agent {
   void CollectEvidence(const GenerationId& generation);
   void StartProbe(const ProbeOrdered& probe);
   void LookAtFiles(const std::string& nonce, std::function<void()> look);
+  // One that was replaced ends the standbys, and is told to the coordinator with a new Hello.
+  absl::Status LookAtTrainer();
 
   const std::string coordinator_;
   HostIdentity identity_;
+  TrainerProgram trainer_;
   const bool fabric_follows_route_;
   const AllowedRoots roots_;
   const UniqueFd signals_;

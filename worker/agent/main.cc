@@ -17,14 +17,15 @@
 #include <CLI/CLI.hpp>
 #include "absl/strings/str_cat.h"
 
-#include "common/base/digest.h"
 #include "common/base/file.h"
 #include "common/base/status.h"
+#include "common/build_id/build_id.h"
 #include "common/observe/log.h"
 #include "common/observe/metrics_server.h"
 #include "worker/agent/agent.h"
 #include "worker/agent/devices/devices.h"
 #include "worker/agent/host/host_facts.h"
+#include "worker/agent/host/trainer_program.h"
 
 namespace llmctl::agent {
 namespace {
@@ -69,7 +70,7 @@ void AddFlags(CLI::App& app, Flags& flags) {
                  "Threads of each trainer (default: this host's cores over its devices)");
   app.add_option("--standby", flags.standby,
                  "Trainers that wait, loaded, so that a start is quick; 0 for none (default: one per device)");
-  app.set_version_flag("--version", std::string("llm-worker " LLM_VERSION));
+  app.set_version_flag("--version", "llm-worker " + BuildId());
 }
 
 absl::StatusOr<std::string> FindProgram(const std::string& flag, const char* name) {
@@ -94,15 +95,17 @@ std::vector<std::string> TrainerEnvironment(int threads) {
   return out;
 }
 
-absl::StatusOr<HostIdentity> Identify(const Flags& flags, const std::string& trainer, StateDir& state_dir) {
-  HostIdentity identity = {.node = flags.node, .build_id = LLM_VERSION, .fabric_address = flags.fabric_address};
+absl::StatusOr<HostIdentity> Identify(const Flags& flags, const TrainerProgram& trainer, StateDir& state_dir) {
+  HostIdentity identity = {.node = flags.node,
+                           .build_id = BuildId(),
+                           .trainer_digest = trainer.digest(),
+                           .capabilities = AgentCapabilities(),
+                           .fabric_address = flags.fabric_address};
   if (identity.node.empty()) {
     LLM_ASSIGN_OR_RETURN(identity.node, ReadHostName());
   }
   LLM_ASSIGN_OR_RETURN(identity.boot_id, ReadBootId());
   LLM_ASSIGN_OR_RETURN(identity.devices, FindDevices(flags.devices));
-  LLM_ASSIGN_OR_RETURN(std::string program, ReadFile(trainer));
-  identity.trainer_digest = Sha256(program);
   LLM_ASSIGN_OR_RETURN(identity.incarnation, state_dir.NextIncarnation());
   return identity;
 }
@@ -121,7 +124,8 @@ absl::StatusOr<std::unique_ptr<MetricsServer>> ServeMetrics(const Flags& flags, 
 }
 
 absl::Status Run(const Flags& flags, UniqueFd signals) {
-  LLM_ASSIGN_OR_RETURN(std::string trainer, FindProgram(flags.trainer, "llm-trainer"));
+  LLM_ASSIGN_OR_RETURN(std::string trainer_path, FindProgram(flags.trainer, "llm-trainer"));
+  LLM_ASSIGN_OR_RETURN(TrainerProgram trainer, TrainerProgram::Open(trainer_path));
   LLM_ASSIGN_OR_RETURN(std::string shim, FindProgram(flags.shim, "llm-shim"));
   absl::StatusOr<std::string> evidence = std::string();
   if (flags.evidence != "off") evidence = FindProgram(flags.evidence, "llm-evidence");
@@ -140,27 +144,26 @@ absl::Status Run(const Flags& flags, UniqueFd signals) {
   AgentMetrics metrics;
   LLM_ASSIGN_OR_RETURN(std::unique_ptr<MetricsServer> server, ServeMetrics(flags, metrics));
   Log(LogLevel::kInfo, "agent-started",
-      {{"version", LLM_VERSION},
+      {{"build", identity.build_id},
        {"node", identity.node},
        {"incarnation", identity.incarnation},
        {"devices", devices},
        {"metrics", server ? server->address() : "off"}});
   StandbySet::Options standbys = {.standbys = state_dir.standbys(),
                                   .shim_program = shim,
-                                  .trainer_program = trainer,
-                                  .trainer_digest = identity.trainer_digest,
                                   .environment = TrainerEnvironment(threads)};
   Agent::Options options = {.coordinator = flags.coordinator,
                             .identity = std::move(identity),
+                            .trainer = std::move(trainer),
                             .shims = {.shims = state_dir.shims(),
                                       .ended = state_dir.ended(),
                                       .shim_program = shim,
-                                      .trainer_program = trainer,
+                                      .trainer_program = trainer_path,
                                       .environment = TrainerEnvironment(threads),
                                       .roots = AllowedRoots(flags.allowed_roots)},
                             .standbys = std::move(standbys),
                             .standbys_wanted = flags.standby < 0 ? devices : flags.standby,
-                            .preflight = {.trainer_program = trainer,
+                            .preflight = {.trainer_program = trainer_path,
                                           .directory = state_dir.path(),
                                           .devices = devices,
                                           .device_kind = device_kind,

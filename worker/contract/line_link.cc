@@ -11,6 +11,11 @@
 #include "common/base/status.h"
 
 namespace llmctl::contract {
+namespace {
+
+constexpr size_t kUnknownTypesMax = 32;
+
+}  // namespace
 
 LineLink::LineLink(UniqueFd socket) : socket_(std::move(socket)) {
   int flags = ::fcntl(socket_.get(), F_GETFL);
@@ -32,6 +37,10 @@ absl::Status LineLink::Receive(std::vector<Message>& out) {
       out.push_back(std::move(envelope->message));
     } else if (!absl::IsUnimplemented(envelope.status())) {
       return envelope.status();
+    } else {
+      std::string text(envelope.status().message());
+      // A peer does not choose how much we remember.
+      if (unknown_.size() < kUnknownTypesMax && unknown_.insert(text).second) passed_over_.push_back(std::move(text));
     }
   }
   if (lines_.overflowed()) {

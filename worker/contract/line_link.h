@@ -6,7 +6,9 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -29,6 +31,10 @@ class LineLink {
   absl::Status Send(const Message& message);
   absl::Status Flush();
 
+  // What Receive() has passed over because its type is not known here (a newer peer may say more than we know), in
+  // words, each type once.
+  std::vector<std::string> TakePassedOver() { return std::exchange(passed_over_, {}); }
+
   bool WantsWrite() const { return !queued_.empty(); }
   size_t queued_bytes() const { return queued_.size(); }
   int fd() const { return socket_.get(); }
@@ -38,6 +44,8 @@ class LineLink {
   LineSplitter lines_{kLineBytesMax};
   std::string queued_;
   int64_t next_seq_ = 1;
+  std::set<std::string> unknown_;
+  std::vector<std::string> passed_over_;
 };
 
 }  // namespace llmctl::contract

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 
 #include "common/base/status.h"
+#include "common/base/version_range.h"
 #include "worker/contract/json_fields.h"
 #include "worker/contract/message_fields.h"
 
@@ -28,6 +29,7 @@ void VisitFields(V& visit, FieldsOf<Hello> auto& m) {
   visit("role", m.role);
   visit("generation", m.generation);
   visit("rank", m.rank);
+  visit("oldest_version", m.oldest_version);
 }
 
 template <typename V>
@@ -167,6 +169,14 @@ absl::StatusOr<Message> ReadMessage(const std::string& type, const Json& body) {
 }
 
 }  // namespace
+
+absl::Status CheckVersion(const Hello& theirs) {
+  int oldest = theirs.oldest_version.value_or(theirs.version);
+  if (CommonVersion({kOldestVersion, kVersion}, {oldest, theirs.version}).has_value()) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat("this ", theirs.role, " speaks versions ", oldest, " to ",
+                                                    theirs.version, " of the contract, we speak ", kOldestVersion,
+                                                    " to ", kVersion));
+}
 
 absl::string_view MessageName(const Message& message) { return kTypeNames[message.index()]; }
 

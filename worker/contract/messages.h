@@ -26,7 +26,10 @@
 
 namespace llmctl::contract {
 
+// A shim outlives the agent that started it, so agents of a newer build meet it. Versions are raised by a change that
+// an older side would misread; what may change without one is in docs/compatibility.md.
 inline constexpr int kVersion = 1;
+inline constexpr int kOldestVersion = 1;
 inline constexpr size_t kLineBytesMax = 64 * 1024;
 
 // ---- both ways -----------------------------------------------------------------------------------------
@@ -37,6 +40,7 @@ struct Hello {
   std::string role;
   GenerationId generation;
   int rank = 0;
+  std::optional<int> oldest_version;  // absent: it speaks none but `version`
 };
 
 // ---- towards the trainer ---------------------------------------------------------------------------------
@@ -196,6 +200,9 @@ struct Envelope {
   int64_t seq = 0;
   Message message;
 };
+
+// OK if both sides speak a common version; FailedPrecondition names the versions of both.
+absl::Status CheckVersion(const Hello& theirs);
 
 // The name of the type on the wire ("checkpoint_commit"), for messages to people.
 absl::string_view MessageName(const Message& message);

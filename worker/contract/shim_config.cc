@@ -37,11 +37,13 @@ std::string Encode(const T& config) {
 
 // `what` names it in messages.
 template <typename T>
-absl::StatusOr<T> Decode(absl::string_view json, const std::string& what) {
+absl::StatusOr<T> Decode(absl::string_view json, const std::string& what, UnknownSettings unknown) {
   std::optional<Json> parsed = ParseJson(json);
   if (!parsed.has_value()) return absl::InvalidArgumentError(what + " is not JSON");
   T config;
-  absl::Status read = FieldReader::Read(*parsed, "", FieldReader::UnknownFields::kRefuse, config);
+  FieldReader::UnknownFields fields = unknown == UnknownSettings::kRefuse ? FieldReader::UnknownFields::kRefuse
+                                                                          : FieldReader::UnknownFields::kIgnore;
+  absl::Status read = FieldReader::Read(*parsed, "", fields, config);
   if (!read.ok()) return Annotate(read, what);
   if (config.argv.empty()) return absl::InvalidArgumentError(what + ": argv: expected a program, found none");
   return config;
@@ -51,14 +53,14 @@ absl::StatusOr<T> Decode(absl::string_view json, const std::string& what) {
 
 std::string EncodeShimConfig(const ShimConfig& config) { return Encode(config); }
 
-absl::StatusOr<ShimConfig> DecodeShimConfig(absl::string_view json) {
-  return Decode<ShimConfig>(json, "shim configuration");
+absl::StatusOr<ShimConfig> DecodeShimConfig(absl::string_view json, UnknownSettings unknown) {
+  return Decode<ShimConfig>(json, "shim configuration", unknown);
 }
 
 std::string EncodeStandbyConfig(const StandbyConfig& config) { return Encode(config); }
 
 absl::StatusOr<StandbyConfig> DecodeStandbyConfig(absl::string_view json) {
-  return Decode<StandbyConfig>(json, "standby configuration");
+  return Decode<StandbyConfig>(json, "standby configuration", UnknownSettings::kRefuse);
 }
 
 }  // namespace llmctl::contract

@@ -52,7 +52,10 @@ struct ShimConfig {
 };
 
 std::string EncodeShimConfig(const ShimConfig& config);
-absl::StatusOr<ShimConfig> DecodeShimConfig(absl::string_view json);
+// A shim refuses settings that it does not know. An agent that only wants to know what an earlier one started does not.
+enum class UnknownSettings { kRefuse, kIgnore };
+absl::StatusOr<ShimConfig> DecodeShimConfig(absl::string_view json,
+                                            UnknownSettings unknown = UnknownSettings::kRefuse);
 
 // A standby: a trainer that has loaded its program and waits for a job, so that a start need not. Its agent writes
 // shim.json beside this file when there is one, gives the directory the rank's name, and says `take`.

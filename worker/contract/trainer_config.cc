@@ -91,6 +91,7 @@ void VisitFields(V& visit, FieldsOf<TrainerConfig> auto& m) {
   visit("init_from", m.init_from);
   visit("orphan_timeout_seconds", m.orphan_timeout_seconds);
   visit("resume_from", m.resume_from);
+  visit("search_checkpoints", m.search_checkpoints);
 }
 
 std::string JobDirectory(absl::string_view checkpoint_directory, absl::string_view job) {

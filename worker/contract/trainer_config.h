@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -88,6 +89,8 @@ struct TrainerConfig {
   std::string init_from;
   double orphan_timeout_seconds = 0;
   std::vector<ResumePoint> resume_from;  // newest first; the first one that is whole is taken
+  // Looks into checkpoint.directory for whole ones that are newer than all of resume_from, and goes on from those.
+  std::optional<bool> search_checkpoints;
 };
 
 // Pretty-printed JSON with every field.

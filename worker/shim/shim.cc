@@ -119,7 +119,10 @@ void Shim::Start() {
 
 void Shim::AssignTrainer() {
   const contract::Assignment& assignment = config_.assignment;
-  SendToTrainer(contract::Hello{.role = "shim", .generation = assignment.generation, .rank = assignment.rank});
+  SendToTrainer(contract::Hello{.role = "shim",
+                                .generation = assignment.generation,
+                                .rank = assignment.rank,
+                                .oldest_version = contract::kOldestVersion});
   SendToTrainer(assignment);
 }
 
@@ -212,7 +215,10 @@ void Shim::AcceptAgent() {
   agent_ = std::make_unique<contract::LineLink>(std::move(socket));
   progress_skipped_ = false;
   const contract::Assignment& assignment = config_.assignment;
-  SendToAgent(contract::Hello{.role = "shim", .generation = assignment.generation, .rank = assignment.rank});
+  SendToAgent(contract::Hello{.role = "shim",
+                              .generation = assignment.generation,
+                              .rank = assignment.rank,
+                              .oldest_version = contract::kOldestVersion});
   for (const contract::Message& message : kept_.All()) SendToAgent(message);
   if (standby_ && waiting_) SendToAgent(contract::Waiting{});
   if (exited_.has_value()) SendToAgent(*exited_);
@@ -222,6 +228,7 @@ void Shim::AcceptAgent() {
 void Shim::ReadAgent() {
   std::vector<contract::Message> messages;
   absl::Status status = agent_->Receive(messages);
+  for (const std::string& what : agent_->TakePassedOver()) Complain(absl::StrCat("agent: unheard: ", what));
   for (const contract::Message& message : messages) HandleAgent(message);
   if (status.ok()) return;
   if (absl::IsInvalidArgument(status)) Complain(absl::StrCat("agent: ", status.message()));
@@ -266,6 +273,7 @@ void Shim::DropAgent() {
 void Shim::ReadTrainer() {
   std::vector<contract::Message> messages;
   absl::Status status = trainer_link_->Receive(messages);
+  for (const std::string& what : trainer_link_->TakePassedOver()) Complain(absl::StrCat("trainer: unheard: ", what));
   for (const contract::Message& message : messages) HandleTrainer(message);
   if (status.ok() || trainer_link_ == nullptr) return;
   if (absl::IsInvalidArgument(status)) Complain(absl::StrCat("trainer: ", status.message()));

@@ -12,6 +12,7 @@
 #include "absl/strings/str_format.h"
 
 #include "common/base/failpoint.h"
+#include "common/base/file.h"
 #include "common/base/instant.h"
 #include "common/base/status.h"
 #include "worker/engine/checkpoint/checkpoint.h"
@@ -69,6 +70,12 @@ bool IsNoGood(const absl::Status& loaded) {
   return absl::IsDataLoss(loaded) || absl::IsInvalidArgument(loaded) || absl::IsNotFound(loaded);
 }
 
+absl::Status CannotBeReadNow(const absl::Status& loaded, const contract::ResumePoint& point) {
+  return WithExitCode(
+      Annotate(loaded, "the checkpoint of step ", point.step, " cannot be read now, and may be whole"),
+      contract::kExitInfrastructure);
+}
+
 }  // namespace
 
 CheckpointKeeper::CheckpointKeeper(const contract::TrainerConfig& config, const RunIdentity& identity,
@@ -119,15 +126,19 @@ absl::Status CheckpointKeeper::Save(TrainingState& state) {
   last_saved_step_ = state.step;
   log_.line(absl::StrFormat("saved step %d in %s (%.1f MB, %.2f s)", state.step, saved->path,
                        static_cast<double>(saved->bytes) / 1e6, absl::ToDoubleSeconds(Now().monotonic - begun)));
+  Offer(saved->path, saved->manifest_digest, state);
+  return absl::OkStatus();
+}
+
+void CheckpointKeeper::Offer(const std::string& path, const std::string& manifest_digest, const TrainingState& state) {
   contract::CheckpointCommit commit = {.request_id = ++last_request_,
                                        .step = state.step,
-                                       .path = saved->path,
-                                       .manifest_digest = saved->manifest_digest,
+                                       .path = path,
+                                       .manifest_digest = manifest_digest,
                                        .next_sample = state.ledger.next_sample()};
   pending_[commit.request_id] = commit.path;
   HitFailpoint("checkpoint.before_commit");
   control_.Commit(commit);
-  return absl::OkStatus();
 }
 
 void CheckpointKeeper::HandleReply(const contract::CheckpointCommitReply& reply) {
@@ -220,6 +231,45 @@ absl::Status CheckpointKeeper::CheckDirectory() const {
                                          " (is its file system mounted on this host?)"));
 }
 
+absl::StatusOr<std::vector<contract::ResumePoint>> CheckpointKeeper::FindUnrecorded() const {
+  std::vector<contract::ResumePoint> found;
+  LLM_ASSIGN_OR_RETURN(std::vector<checkpoint::ListedCheckpoint> listed,
+                       checkpoint::ListCheckpoints(config_.checkpoint.directory));
+  int64_t newest = config_.resume_from.empty() ? 0 : config_.resume_from.front().step;
+  for (auto it = listed.rbegin(); it != listed.rend() && it->name.step > newest; ++it) {
+    if (!it->has_manifest) continue;
+    LLM_ASSIGN_OR_RETURN(std::string manifest, ReadFile(absl::StrCat(it->path, "/", checkpoint::kManifestName)));
+    found.push_back({.step = it->name.step,
+                     .path = it->path,
+                     .manifest_digest = checkpoint::ManifestDigest(manifest)});
+  }
+  return found;
+}
+
+absl::StatusOr<bool> CheckpointKeeper::ResumeUnrecorded(TrainingState& state) {
+  absl::StatusOr<std::vector<contract::ResumePoint>> found = FindUnrecorded();
+  if (!found.ok()) {
+    return WithExitCode(Annotate(found.status(), "look for checkpoints that the coordinator does not know"),
+                        contract::kExitInfrastructure);
+  }
+  for (const contract::ResumePoint& point : *found) {
+    absl::Status loaded = LoadState(point, state);
+    if (loaded.ok()) {
+      log_.line(absl::StrCat("resumed from step ", point.step, " in ", point.path,
+                             ", which the coordinator's restored store does not know"));
+      Offer(point.path, point.manifest_digest, state);
+      return true;
+    }
+    if (!IsNoGood(loaded)) return CannotBeReadNow(loaded, point);
+    log_.alarm(absl::StrCat("CHECKPOINT PASSED OVER: step ", point.step, " in ", point.path, ": ", loaded.message()));
+  }
+  if (found->empty() || !config_.resume_from.empty()) return false;
+  return WithExitCode(
+      absl::DataLossError(absl::StrCat("none of the ", found->size(), " checkpoints in ", config_.checkpoint.directory,
+                                       " is usable, and the coordinator's restored store knows no other")),
+      contract::kExitConfig);
+}
+
 absl::Status CheckpointKeeper::Resume(TrainingState& state) {
   // Without its directory every checkpoint is missing, and none is lost.
   LLM_RETURN_IF_ERROR(WithExitCode(CheckDirectory(), contract::kExitInfrastructure));
@@ -230,11 +280,7 @@ absl::Status CheckpointKeeper::Resume(TrainingState& state) {
       RemoveLeftovers();
       return absl::OkStatus();
     }
-    if (!IsNoGood(loaded)) {
-      return WithExitCode(
-          Annotate(loaded, "the checkpoint of step ", point.step, " cannot be read now, and may be whole"),
-          contract::kExitInfrastructure);
-    }
+    if (!IsNoGood(loaded)) return CannotBeReadNow(loaded, point);
     log_.alarm(absl::StrCat("CHECKPOINT PASSED OVER: step ", point.step, " in ", point.path, ": ", loaded.message()));
   }
   return WithExitCode(

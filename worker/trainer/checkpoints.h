@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -55,10 +56,17 @@ class CheckpointKeeper {
   // or gone, has been logged; one that cannot be read for another reason is an error at once. Errors have their exit
   // code.
   absl::Status Resume(TrainingState& state);
+  // The same with a checkpoint on disk that is newer than all of them, which it offers for commit: for a coordinator
+  // that has forgotten some. False: there is none that is whole, and `state` may be spoilt; where nothing is on record
+  // either, that there are damaged ones is an error.
+  absl::StatusOr<bool> ResumeUnrecorded(TrainingState& state);
   // Only the weights. Errors have their exit code.
   absl::Status LoadWeights(const std::string& path, TrainingState& state);
 
  private:
+  void Offer(const std::string& path, const std::string& manifest_digest, const TrainingState& state);
+  // Newest first.
+  absl::StatusOr<std::vector<contract::ResumePoint>> FindUnrecorded() const;
   checkpoint::Manifest MakeManifest(const TrainingState& state) const;
   absl::Status LoadState(const contract::ResumePoint& point, TrainingState& state);
   absl::Status LoadModel(const std::string& path, TrainingState& state) const;

@@ -51,6 +51,10 @@ class Run {
   absl::Status Broadcast(const engine::comm::Site& site, void* data, int64_t count, DataType type);
 
   absl::Status OpenData();
+  // What a run begins from.
+  enum class Start { kFailed, kFresh, kWeightsOnly, kResumed };
+  // On rank 0.
+  absl::StatusOr<Start> FindStart();
   absl::Status Restore();
   absl::Status ReceiveState(bool weights_only);
   absl::Status CreateLoader();
@@ -124,28 +128,44 @@ absl::Status Run::OpenData() {
 }
 
 // Rank 0 alone decides what to go on from: two ranks that see a shared disk differently must not differ in state.
+absl::StatusOr<Run::Start> Run::FindStart() {
+  if (config_.search_checkpoints.value_or(false)) {
+    LLM_ASSIGN_OR_RETURN(bool resumed, keeper_->ResumeUnrecorded(state_));
+    if (resumed) return Start::kResumed;
+  }
+  if (!config_.resume_from.empty()) {
+    LLM_RETURN_IF_ERROR(keeper_->Resume(state_));
+    return Start::kResumed;
+  }
+  if (config_.init_from.empty()) return Start::kFresh;
+  LLM_RETURN_IF_ERROR(keeper_->LoadWeights(config_.init_from, state_));
+  return Start::kWeightsOnly;
+}
+
 absl::Status Run::Restore() {
-  bool resume = !config_.resume_from.empty();
-  if (!resume && config_.init_from.empty()) return absl::OkStatus();
-  absl::Status loaded;
+  bool may_be_fresh = config_.resume_from.empty() && config_.init_from.empty();
+  if (may_be_fresh && !config_.search_checkpoints.value_or(false)) return absl::OkStatus();
+  absl::StatusOr<Start> start = Start::kFresh;
   if (rank() == 0) {
     InPhase reading(&setup_.phases, Phase::kReading);
-    loaded = resume ? keeper_->Resume(state_) : keeper_->LoadWeights(config_.init_from, state_);
+    start = FindStart();
   }
-  std::array<int64_t, 4> facts = {loaded.ok() ? 1 : 0, state_.step, state_.optimizer->updates(),
-                                  state_.consumed_tokens};
+  std::array<int64_t, 4> facts = {static_cast<int64_t>(start.value_or(Start::kFailed)), state_.step,
+                                  state_.optimizer->updates(), state_.consumed_tokens};
   LLM_RETURN_IF_ERROR(Broadcast("restore.facts", facts.data(), facts.size(), DataType::kInt64));
-  if (rank() == 0) LLM_RETURN_IF_ERROR(loaded);
-  if (facts[0] == 0) {
+  if (rank() == 0) LLM_RETURN_IF_ERROR(start.status());
+  const Start agreed = static_cast<Start>(facts[0]);
+  if (agreed == Start::kFailed) {
     // Rank 0 says what is wrong, and its end ends this wait: nobody else is to be taken for the cause before that.
     absl::Status peer_gone = setup_.communicator.Collective("restore.refused", Axis::kData, Op::kBarrier, {});
     return Annotate(peer_gone.ok() ? absl::UnavailableError("it goes on all the same") : peer_gone,
                     "rank 0 found no checkpoint to start from");
   }
+  if (agreed == Start::kFresh) return absl::OkStatus();
   state_.step = facts[1];
   state_.optimizer->set_updates(facts[2]);
   state_.consumed_tokens = facts[3];
-  return ReceiveState(/*weights_only=*/!resume);
+  return ReceiveState(/*weights_only=*/agreed == Start::kWeightsOnly);
 }
 
 absl::Status Run::ReceiveState(bool weights_only) {

@@ -28,6 +28,12 @@ const std::vector<Migration>& Migrations() {
           "DROP TABLE job",
           "ALTER TABLE job_with_rowid RENAME TO job",
       },
+      // 3: what crashed the coordinator, and what cannot be read.
+      {
+          "CREATE TABLE crash (entity TEXT PRIMARY KEY, count BIGINT NOT NULL, stage TEXT NOT NULL, "
+          "time_ns BIGINT NOT NULL) WITHOUT ROWID",
+          "CREATE TABLE damaged (entity TEXT PRIMARY KEY, record TEXT NOT NULL, reason TEXT NOT NULL) WITHOUT ROWID",
+      },
   };
   return migrations;
 }

@@ -20,6 +20,8 @@ struct SqliteOptions {
   int pages_max = 0;
   // A registered sqlite3_vfs that the file is on, and that nobody else has; empty: the system's.
   std::string vfs;
+  // Told which record is being read, by Load(); may be null.
+  Focus* focus = nullptr;
 };
 
 // Creates the file or brings its schema up to date. FailedPrecondition: another process has it open (and its

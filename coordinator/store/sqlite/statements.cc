@@ -9,7 +9,8 @@ using soci::into;
 using soci::use;
 
 Statements::Statements(soci::session& session)
-    : read_term_((session.prepare << "SELECT value FROM counter WHERE name = 'term'", into(value_))),
+    : session_(session),
+      read_term_((session.prepare << "SELECT value FROM counter WHERE name = 'term'", into(value_))),
       put_job_((session.prepare << "INSERT INTO job (id, project, name, phase, record) "
                                    "VALUES (:id, :project, :name, :phase, :record) "
                                    "ON CONFLICT (id) DO UPDATE SET phase = excluded.phase, record = excluded.record",
@@ -21,6 +22,7 @@ Statements::Statements(soci::session& session)
       erase_job_((session.prepare << "DELETE FROM job WHERE id = :id", use(id_))),
       erase_submission_((session.prepare << "DELETE FROM submission WHERE job = :id", use(id_))),
       erase_events_((session.prepare << "DELETE FROM job_event WHERE job = :id", use(id_))),
+      erase_damaged_((session.prepare << "DELETE FROM damaged WHERE entity = 'job ' || :id", use(id_))),
       put_node_((session.prepare << "INSERT INTO node (id, state, record) VALUES (:id, :state, :record) "
                                     "ON CONFLICT (id) DO UPDATE SET state = excluded.state, record = excluded.record",
                  use(id_), use(phase_), use(record_))),
@@ -63,6 +65,7 @@ void Statements::Apply(const EraseJob& change) {
   erase_job_.execute(true);
   erase_submission_.execute(true);
   erase_events_.execute(true);
+  erase_damaged_.execute(true);
 }
 
 void Statements::Apply(const PutNode& change) {
@@ -86,6 +89,30 @@ void Statements::Apply(const AppendEvent& change) {
 void Statements::Apply(const PutCounters& change) {
   SetCounter("next_job", change.counters.next_job);
   SetCounter("revision", change.counters.revision);
+}
+
+void Statements::Apply(const PutCrash& change) {
+  long long count = change.crash.count, time_ns = absl::ToUnixNanos(change.crash.last_time);
+  std::string stage = change.crash.stage == Focus::Stage::kLoad ? "load" : "step";
+  session_ << "INSERT INTO crash (entity, count, stage, time_ns) VALUES (:entity, :count, :stage, :time_ns) "
+              "ON CONFLICT (entity) DO UPDATE SET count = excluded.count, stage = excluded.stage, "
+              "time_ns = excluded.time_ns",
+      use(change.crash.entity), use(count), use(stage), use(time_ns);
+}
+
+void Statements::Apply(const EraseCrash& change) {
+  session_ << "DELETE FROM crash WHERE entity = :entity", use(change.entity);
+}
+
+void Statements::Apply(const PutDamaged& change) {
+  // The first one kept is the original; a later one would be its stand-in.
+  session_ << "INSERT INTO damaged (entity, record, reason) VALUES (:entity, :record, :reason) "
+              "ON CONFLICT (entity) DO NOTHING",
+      use(change.damaged.entity), use(change.damaged.record), use(change.damaged.reason);
+}
+
+void Statements::Apply(const EraseDamaged& change) {
+  session_ << "DELETE FROM damaged WHERE entity = :entity", use(change.entity);
 }
 
 void Statements::SetCounter(const char* name, long long value) {

@@ -24,10 +24,16 @@ class Statements {
   void Apply(const PutNode& change);
   void Apply(const AppendEvent& change);
   void Apply(const PutCounters& change);
+  // Rare: parsed each time.
+  void Apply(const PutCrash& change);
+  void Apply(const EraseCrash& change);
+  void Apply(const PutDamaged& change);
+  void Apply(const EraseDamaged& change);
 
  private:
   void SetCounter(const char* name, long long value);
 
+  soci::session& session_;
   // Bound values.
   std::string id_, project_, name_, phase_, record_, key_, kind_, text_;
   long long sequence_ = 0, time_ns_ = 0, attempt_ = 0, generation_ = 0, value_ = 0;
@@ -38,6 +44,7 @@ class Statements {
   soci::statement erase_job_;
   soci::statement erase_submission_;
   soci::statement erase_events_;
+  soci::statement erase_damaged_;
   soci::statement put_node_;
   soci::statement append_event_;
   soci::statement put_counter_;

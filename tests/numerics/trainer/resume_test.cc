@@ -165,6 +165,76 @@ TEST_F(DamagedCheckpoint, WithoutTheirDirectoryNoneIsLost) {
   EXPECT_THAT(std::string(resumed.exit.status().message()), HasSubstr(config_.checkpoint.directory));
 }
 
+// The coordinator's records are older than what lies on disk, and what they name may have been removed since.
+class ForgottenCheckpoints : public DamagedCheckpoint {
+ protected:
+  void SetUp() override {
+    DamagedCheckpoint::SetUp();
+    config_.search_checkpoints = true;
+    // The end of the run, so that there is something left to do.
+    std::filesystem::remove_all(straight_.commits.back().path);
+    newest_ = config_.resume_from[0].path;  // of step 6
+    config_.resume_from = {};
+  }
+  std::vector<double> LossesAfter(int64_t step) const {
+    return {straight_.losses.begin() + step, straight_.losses.end()};
+  }
+
+  std::string newest_;
+};
+
+TEST_F(ForgottenCheckpoints, NewestWholeOneIsGoneOnFromAndOfferedForCommit) {
+  config_.data_parallel = 2;
+
+  RankResult resumed = RunRanks(config_, {.generation = 1000})[0];
+
+  ASSERT_TRUE(resumed.exit.ok()) << resumed.exit.status();
+  EXPECT_THAT(resumed.log, HasSubstr("resumed from step 6"));
+  EXPECT_EQ(resumed.losses.size(), 2u);
+  ASSERT_FALSE(resumed.commits.empty());
+  EXPECT_EQ(resumed.commits[0].step, 6);
+  EXPECT_EQ(resumed.commits[0].path, newest_);
+}
+
+TEST_F(ForgottenCheckpoints, DamagedOneIsPassedOver) {
+  Damage(newest_ + "/model.safetensors");
+
+  RankResult resumed = RunRanks(config_, {.generation = 1000})[0];
+
+  ASSERT_TRUE(resumed.exit.ok()) << resumed.exit.status();
+  EXPECT_THAT(resumed.log, HasSubstr("CHECKPOINT PASSED OVER: step 6"));
+  EXPECT_EQ(resumed.losses, LossesAfter(4));
+}
+
+TEST_F(ForgottenCheckpoints, WhatIsOnRecordIsTakenWhereNothingNewerIsThere) {
+  config_.resume_from = {{.step = 6, .path = newest_, .manifest_digest = straight_.commits[2].manifest_digest}};
+
+  RankResult resumed = RunRanks(config_, {.generation = 1000})[0];
+
+  ASSERT_TRUE(resumed.exit.ok()) << resumed.exit.status();
+  EXPECT_EQ(resumed.losses, LossesAfter(6));
+}
+
+TEST_F(ForgottenCheckpoints, RunWithoutAnyBeginsAtTheBeginning) {
+  config_.checkpoint.directory = FreshDirectory("checkpoints");
+  config_.data_parallel = 2;
+
+  RankResult fresh = RunRanks(config_, {.generation = 1000})[0];
+
+  ASSERT_TRUE(fresh.exit.ok()) << fresh.exit.status();
+  EXPECT_EQ(fresh.losses.size(), 8u);
+}
+
+TEST_F(ForgottenCheckpoints, WithNoneWholeTheRunDoesNotBeginAnew) {
+  for (const contract::CheckpointCommit& commit : straight_.commits) {
+    if (std::filesystem::exists(commit.path)) Damage(commit.path + "/model.safetensors");
+  }
+
+  RankResult refused = RunRanks(config_, {.generation = 1000})[0];
+
+  EXPECT_FALSE(refused.exit.ok());
+}
+
 TEST(Resume, ACheckpointOfAnotherSpecificationIsPassedOver) {
   contract::TrainerConfig config = TinyConfig();
   RankResult first = RunRanks(config)[0];

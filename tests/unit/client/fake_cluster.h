@@ -46,6 +46,10 @@ class FakeCluster : public Cluster {
   std::deque<v1::Node> node_later;  // what GetNode answers, one after the other; then the last of them
   std::vector<v1::CordonNodeRequest> cordoned;
   std::vector<v1::DrainNodeRequest> drained;
+  v1::VersionReply version;
+  v1::ListQuarantineReply quarantine;
+  std::vector<std::string> backup_pieces;
+  std::vector<std::string> released;
   std::deque<Stream> streams;
   std::deque<std::string> log_pieces;
   // Instead of log_pieces, if set; may change `job`.
@@ -115,6 +119,19 @@ class FakeCluster : public Cluster {
   absl::StatusOr<v1::Node> DrainNode(const v1::DrainNodeRequest& request) override {
     drained.push_back(request);
     return Reply(node);
+  }
+
+  absl::StatusOr<v1::VersionReply> GetVersion(absl::Duration) override { return Reply(version); }
+  absl::Status Backup(const std::function<bool(const std::string&)>& on_piece) override {
+    for (const std::string& piece : backup_pieces) {
+      if (!on_piece(piece)) return absl::OkStatus();
+    }
+    return error;
+  }
+  absl::StatusOr<v1::ListQuarantineReply> ListQuarantine() override { return Reply(quarantine); }
+  absl::Status ReleaseQuarantine(const v1::ReleaseQuarantineRequest& request) override {
+    released.push_back(request.entity());
+    return error;
   }
 
   absl::Status WatchJob(const v1::WatchJobRequest& request, absl::Duration, const OnJob& on_job) override {

@@ -42,6 +42,7 @@ TEST_F(NodeVerbs, ListShowsWhatAHostMayDoAndWhy) {
 
 TEST_F(NodeVerbs, GetShowsAHostAndJsonAllOfIt) {
   cluster_.node = MakeNode("draining", "waits for j-1");
+  cluster_.node.add_capabilities("search-checkpoints");
 
   ASSERT_EQ(*GetNode({.node = "host-3"}, session_), ExitCode::kOk);
   EXPECT_THAT(out_.str(), HasSubstr("state:       ready, draining\nreason:      waits for j-1\n"));
@@ -49,6 +50,16 @@ TEST_F(NodeVerbs, GetShowsAHostAndJsonAllOfIt) {
   session_.format = Format::kJson;
   ASSERT_EQ(*GetNode({.node = "host-3"}, session_), ExitCode::kOk);
   EXPECT_THAT(out_.str(), HasSubstr("\"service\": \"draining\""));
+  EXPECT_THAT(out_.str(), HasSubstr("\"search-checkpoints\""));
+}
+
+TEST_F(NodeVerbs, HostThatTheCoordinatorRefusesSaysWhy) {
+  cluster_.node = MakeNode("open");
+  cluster_.node.set_refused("node host-3 is quarantined: handling it has crashed the coordinator 2 times");
+
+  ASSERT_EQ(*GetNode({.node = "host-3"}, session_), ExitCode::kOk);
+
+  EXPECT_THAT(out_.str(), HasSubstr("reason:      node host-3 is quarantined"));
 }
 
 TEST_F(NodeVerbs, QuarantineAndPreflightAreShown) {

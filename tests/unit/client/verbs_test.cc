@@ -195,5 +195,64 @@ TEST(MakePathsAbsolute, LeavesAbsoluteAndAbsentOnesAlone) {
   EXPECT_EQ(spec.init_from(), "");
 }
 
+TEST_F(Verbs, NodesAndVersionSayWhoRunsAnotherBuild) {
+  for (const char* name : {"host-a", "host-b"}) {
+    v1::Node* node = cluster_.nodes.add_nodes();
+    node->set_id(name);
+    node->set_build_id("0.1.0+old");
+  }
+  cluster_.version.set_build_id("0.1.0+new");
+
+  ASSERT_EQ(*ListNodes(session_), ExitCode::kOk);
+  EXPECT_THAT(out_.str(), HasSubstr("skew: 2 builds: 0.1.0+new on coordinator; 0.1.0+old on host-a, host-b\n"));
+  ASSERT_EQ(*Version(session_), ExitCode::kOk);
+  EXPECT_THAT(out_.str(), HasSubstr("skew: 3 builds"));
+  cluster_.version.set_build_id("0.1.0+old");
+  out_.str("");
+  ASSERT_EQ(*ListNodes(session_), ExitCode::kOk);
+  EXPECT_EQ(out_.str().find("skew"), std::string::npos);
+}
+
+TEST_F(Verbs, VersionNeedsNoCoordinator) {
+  cluster_.error = absl::UnavailableError("refused");
+
+  EXPECT_EQ(*Version(session_), ExitCode::kOk);
+
+  EXPECT_THAT(out_.str(), StartsWith("llmctl 0."));
+  EXPECT_THAT(err_.str(), HasSubstr("refused"));
+}
+
+TEST_F(Verbs, BackupIsWrittenWholeOrNotAtAll) {
+  std::string folder = testing::TempDir() + "/backups";
+  std::filesystem::remove_all(folder);
+  std::filesystem::create_directories(folder);
+  cluster_.backup_pieces = {"one", "two"};
+
+  ASSERT_EQ(*AdminBackup(folder + "/store.backup", session_), ExitCode::kOk);
+  ASSERT_EQ(*AdminBackup(folder, session_), ExitCode::kOk);
+  cluster_.error = absl::UnavailableError("gone");
+  EXPECT_FALSE(AdminBackup(folder + "/broken.backup", session_).ok());
+
+  EXPECT_EQ(*ReadFile(folder + "/store.backup"), "onetwo");
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) names.push_back(entry.path().filename());
+  EXPECT_THAT(names, testing::UnorderedElementsAre("store.backup", StartsWith("llmctl-")));
+}
+
+TEST_F(Verbs, QuarantineIsListedAndReleased) {
+  ASSERT_EQ(*AdminQuarantine(session_), ExitCode::kOk);
+  EXPECT_THAT(out_.str(), HasSubstr("nothing is in quarantine"));
+  v1::Quarantined* entity = cluster_.quarantine.add_entities();
+  entity->set_entity("job j-17");
+  entity->set_crashes(2);
+  entity->set_reason("handling it has crashed the coordinator 2 times");
+
+  ASSERT_EQ(*AdminQuarantine(session_), ExitCode::kOk);
+  ASSERT_EQ(*AdminRelease("job j-17", session_), ExitCode::kOk);
+
+  EXPECT_THAT(out_.str(), HasSubstr("job j-17  2        -     handling it has crashed"));
+  EXPECT_THAT(cluster_.released, ElementsAre("job j-17"));
+}
+
 }  // namespace
 }  // namespace llmctl::client

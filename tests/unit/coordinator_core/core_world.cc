@@ -7,6 +7,7 @@
 #include "coordinator/core/gang.h"
 #include "coordinator/core/handlers.h"
 #include "coordinator/core/node_ledger.h"
+#include "coordinator/core/quarantine.h"
 #include "coordinator/core/snapshot_for_placement.h"
 #include "coordinator/core/turn.h"
 #include "coordinator/placement/placement.h"
@@ -30,7 +31,7 @@ void CoreWorld::Take(std::vector<Command> commands) {
 
 void CoreWorld::CheckSettled() {
   State copy = state;
-  Turn turn(copy, now);
+  Turn turn(copy, PlanReady{}, now, /*focus=*/nullptr);
   SettleNodes(turn);
   EXPECT_THAT(turn.Finish(), testing::IsEmpty()) << "a node could have moved on, and nobody has looked at it";
 }
@@ -70,6 +71,27 @@ void CoreWorld::Restart() {
   Do(CoordinatorStarted{});
 }
 
+void CoreWorld::Hold(const JobId& id, const std::string& why) {
+  history_[id].push_back(HoldJob(store_.jobs.at(id), why, now));
+  Restart();
+}
+
+void CoreWorld::Bury(const JobId& id, const std::string& why) {
+  history_[id].push_back(BuryJob(store_.jobs.at(id), why, now));
+  Restart();
+}
+
+void CoreWorld::RaiseFloor(const JobId& id, int64_t floor) {
+  state.jobs.at(id).generation_floor = floor;
+  store_.jobs.at(id).generation_floor = floor;
+}
+
+void CoreWorld::Capable(const std::string& name, std::set<std::string> capabilities) {
+  Node node = state.nodes.at(NodeId(name));
+  node.capabilities = std::move(capabilities);
+  Do(WorkerConnected{node, next_link_++, {}});
+}
+
 Node CoreWorld::MakeNode(const std::string& name, int devices) {
   Node node;
   node.id = NodeId(name);
@@ -94,7 +116,7 @@ void CoreWorld::Lose(const std::string& name) {
 }
 
 void CoreWorld::Struck(const std::string& name, Strike strike) {
-  Turn turn(state, now);
+  Turn turn(state, PlanReady{}, now, /*focus=*/nullptr);
   StrikeNode(turn, NodeId(name), std::move(strike));
   SettleNodes(turn);
   Take(turn.Finish());

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 #include <variant>
@@ -27,7 +28,15 @@ class CoreWorld {
   // Kills the coordinator and starts another on its records.
   void Restart();
 
+  // Kills the coordinator, and has the next one take the job out of play.
+  void Hold(const JobId& job, const std::string& why);
+  void Bury(const JobId& job, const std::string& why);
+  // As a restore from a backup leaves the job's record.
+  void RaiseFloor(const JobId& job, int64_t floor);
+
   // ---- hosts ----
+  // The host says hello again, able to do this.
+  void Capable(const std::string& name, std::set<std::string> capabilities);
   static Node MakeNode(const std::string& name, int devices = 1);
   void Connect(const std::string& name, int devices = 1);
   // The same agent again, with these shims.

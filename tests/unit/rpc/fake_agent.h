@@ -24,7 +24,8 @@ class FakeAgent {
     hello->set_node(node);
     hello->set_boot_id("boot");
     hello->set_incarnation(1);
-    hello->set_protocol_version(1);
+    hello->set_protocol_version(v1::LINK_PROTOCOL_NEWEST);
+    hello->set_build_id("0.1.0+agent");
     hello->set_fabric_address("127.0.0.1");
     for (int i = 0; i < devices; ++i) {
       hello->add_devices()->set_index(i);

@@ -2,6 +2,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <future>
 #include <map>
 #include <set>
@@ -15,7 +16,9 @@
 #include "coordinator/rpc/link_mapping.h"
 #include "coordinator/rpc/server.h"
 #include "coordinator/runtime/runtime.h"
+#include "coordinator/store/sqlite/backup.h"
 #include "coordinator/store/sqlite/sqlite_store.h"
+#include "llmctl/v1/admin.grpc.pb.h"
 #include "llmctl/v1/jobs.grpc.pb.h"
 #include "llmctl/v1/nodes.grpc.pb.h"
 #include "tests/unit/rpc/fake_agent.h"
@@ -52,8 +55,8 @@ class RpcTest : public ::testing::Test {
     char path[] = "/tmp/llm-rpc-XXXXXX";
     directory_ = mkdtemp(path);
     store_ = *store::OpenSqliteStore({.path = directory_ + "/coordinator.db"});
-    runtime_ = *runtime::Runtime::Start({}, *store_);
-    server_ = *Server::Start({.listen = "127.0.0.1:0"}, *runtime_);
+    runtime_ = *runtime::Runtime::Start({.build_id = "0.1.0+coordinator"}, *store_);
+    server_ = *Server::Start({.listen = "127.0.0.1:0", .scratch_directory = directory_}, *runtime_);
     auto channel = grpc::CreateChannel(server_->address(), grpc::InsecureChannelCredentials());
     jobs_ = v1::Jobs::NewStub(channel);
     nodes_ = v1::Nodes::NewStub(channel);
@@ -649,21 +652,80 @@ TEST_F(RpcTest, AgentOfAnotherProtocolIsRefusedWithWhatToDo) {
   v1::Hello hello;
   hello.set_node("host-a");
   hello.set_incarnation(1);
+  hello.set_oldest_protocol_version(98);
   hello.set_protocol_version(99);
 
-  EXPECT_THAT(AnswerTo(*server_, hello).refused().reason(), HasSubstr("of one release"));
+  EXPECT_THAT(AnswerTo(*server_, hello).refused().reason(),
+              ::testing::AllOf(HasSubstr("speaks link protocol 98 to 99"), HasSubstr("upgrade llm-coordinator")));
 }
 
 TEST_F(RpcTest, NodeNamesThatCannotStandInATableOrAPathAreRefused) {
   v1::Hello hello;
   hello.set_incarnation(1);
-  hello.set_protocol_version(kLinkProtocolVersion);
+  hello.set_protocol_version(kLinkProtocol.newest);
   for (const char* name : {"", "rack1/host2", "host\x1b[31m", "../host", "a b", "größe"}) {
     hello.set_node(name);
     EXPECT_THAT(AnswerTo(*server_, hello).refused().reason(), HasSubstr("--node")) << name;
   }
   hello.set_node("rack1.host-2_b");
   EXPECT_TRUE(AnswerTo(*server_, hello).has_welcome());
+}
+
+// A newer agent says more than this coordinator knows.
+TEST_F(RpcTest, MessageOfAnUnknownKindIsPassedOverAndTheLinkStays) {
+  FakeAgent agent(server_->address(), "host-a", 1);
+  v1::CoordinatorMessage welcome = agent.Await(v1::CoordinatorMessage::kWelcome);
+  EXPECT_EQ(welcome.welcome().protocol_version(), v1::LINK_PROTOCOL_NEWEST);
+  EXPECT_EQ(welcome.welcome().build_id(), "0.1.0+coordinator");
+  v1::AgentMessage unknown;
+  unknown.GetReflection()->MutableUnknownFields(&unknown)->AddLengthDelimited(999, "news");
+  agent.Send(unknown);
+  v1::AgentMessage without_operation;
+  without_operation.mutable_store()->set_request_id(5);
+  agent.Send(without_operation);
+
+  agent.SendHeartbeat(1);
+
+  EXPECT_THAT(agent.Await(v1::CoordinatorMessage::kStore).store().error(), HasSubstr("no operation"));
+  EXPECT_TRUE(agent.Await(v1::CoordinatorMessage::kHeartbeat).has_heartbeat());
+}
+
+TEST_F(RpcTest, AdminTellsVersionsAndWhatIsInQuarantine) {
+  auto admin = v1::Admin::NewStub(grpc::CreateChannel(server_->address(), grpc::InsecureChannelCredentials()));
+  v1::VersionReply version;
+  v1::ListQuarantineReply quarantine;
+  v1::ReleaseQuarantineRequest release;
+  release.set_entity("node host-a");
+  v1::ReleaseQuarantineReply released;
+
+  ASSERT_TRUE(Call(*admin, &v1::Admin::Stub::GetVersion, v1::GetVersionRequest(), &version).ok());
+  ASSERT_TRUE(Call(*admin, &v1::Admin::Stub::ListQuarantine, v1::ListQuarantineRequest(), &quarantine).ok());
+
+  EXPECT_EQ(version.build_id(), "0.1.0+coordinator");
+  EXPECT_EQ(version.protocol_version(), v1::LINK_PROTOCOL_NEWEST);
+  EXPECT_EQ(version.term(), 1);
+  EXPECT_EQ(quarantine.entities_size(), 0);
+  EXPECT_EQ(Call(*admin, &v1::Admin::Stub::ReleaseQuarantine, release, &released).error_code(),
+            grpc::StatusCode::NOT_FOUND);
+}
+
+TEST_F(RpcTest, BackupIsStreamedAndLeavesNothingBehind) {
+  std::string id = SubmitOrDie(Spec()).job().id();
+  auto admin = v1::Admin::NewStub(grpc::CreateChannel(server_->address(), grpc::InsecureChannelCredentials()));
+  grpc::ClientContext context;
+  auto stream = admin->Backup(&context, v1::BackupRequest());
+  {
+    std::ofstream file(directory_ + "/received", std::ios::binary);
+    v1::BackupPiece piece;
+    while (stream->Read(&piece)) file << piece.data();
+  }
+  ASSERT_TRUE(stream->Finish().ok());
+
+  ASSERT_TRUE(store::RestoreSqliteStore({.backup = directory_ + "/received", .path = directory_ + "/new.db"}).ok());
+
+  EXPECT_EQ((*store::OpenSqliteStore({.path = directory_ + "/new.db"}))->Load()->jobs.at(0).id.value(), id);
+  EXPECT_FALSE(std::filesystem::exists(directory_ + "/backup.tmp"));
+  EXPECT_FALSE(std::filesystem::exists(directory_ + "/backup.tmp.db"));
 }
 
 TEST_F(RpcTest, OnlyLoopbackIsServedUnlessToldOtherwise) {

@@ -19,6 +19,8 @@ class GatedStore final : public Store {
     MutexLock lock(mutex_);
     return records_;
   }
+  absl::StatusOr<std::vector<CrashRecord>> ReadCrashes() override { return std::vector<CrashRecord>{}; }
+  absl::Status Backup(const std::string&) override { return absl::UnimplementedError("it has no file"); }
   absl::StatusOr<std::vector<JobEventRecord>> ReadEvents(const JobId&, int64_t, int) override {
     MutexLock lock(mutex_);
     ++reads_;

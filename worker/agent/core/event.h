@@ -110,6 +110,7 @@ struct JobStart {
   std::string trainer_config;  // JSON, worker/contract/trainer_config.h
   std::map<std::string, std::string> env;
   std::vector<std::string> paths;  // the trainer will read or write below these
+  std::string trainer_digest;      // of the program that all ranks of the gang run; empty: any
   absl::Duration orphan_timeout = absl::InfiniteDuration();
 };
 struct StartOrdered {

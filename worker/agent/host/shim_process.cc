@@ -93,7 +93,7 @@ absl::StatusOr<std::unique_ptr<contract::LineLink>> ConnectToShim(const std::str
     return ErrnoStatus(errno, absl::StrCat("connect to ", directory, "/", contract::kShimSocketFile));
   }
   auto link = std::make_unique<contract::LineLink>(std::move(socket));
-  LLM_RETURN_IF_ERROR(link->Send(contract::Hello{.role = "agent"}));
+  LLM_RETURN_IF_ERROR(link->Send(contract::Hello{.role = "agent", .oldest_version = contract::kOldestVersion}));
   return link;
 }
 
@@ -110,6 +110,16 @@ UniqueFd KillAbandonedTrainer(const std::string& directory) {
   UniqueFd process = OpenProcess(static_cast<pid_t>(started->pid));
   ::kill(static_cast<pid_t>(-started->pid), SIGKILL);
   return process;
+}
+
+void KillForeignShim(const std::string& directory, double grace_seconds) {
+  int64_t pid = 0;
+  absl::StatusOr<std::string> text = ReadFile(directory + "/" + contract::kShimLockFile);
+  if (!text.ok() || !absl::SimpleAtoi(*text, &pid) || pid <= 1) return;
+  UniqueFd process = OpenProcess(static_cast<pid_t>(pid));
+  // As long as the lock is held, the number is its holder's.
+  if (!process.valid() || LockDeadShim(directory).valid()) return;
+  ::syscall(SYS_pidfd_send_signal, process.get(), grace_seconds > 0 ? SIGTERM : SIGKILL, nullptr, 0);
 }
 
 bool HasEnded(const UniqueFd& process) {

@@ -40,6 +40,9 @@ UniqueFd LockDeadShim(const std::string& directory);
 // had started itself (ours start nothing) is left alone. A pidfd that becomes readable when the trainer has ended;
 // invalid if there is none any more.
 UniqueFd KillAbandonedTrainer(const std::string& directory);
+// A fenced generation must end even where its shim cannot be talked to. SIGTERM has a shim stop its trainer with the
+// default grace; a killed shim takes its trainer along.
+void KillForeignShim(const std::string& directory, double grace_seconds);
 bool HasEnded(const UniqueFd& process);
 // Field 22 of /proc/<pid>/stat: with it the pid names one process; 0 if there is none.
 int64_t StartTicks(int64_t pid);

@@ -15,6 +15,7 @@
 
 #include "common/base/file.h"
 #include "common/base/status.h"
+#include "common/observe/log.h"
 #include "worker/agent/host/rank_log.h"
 #include "worker/contract/shim_config.h"
 
@@ -72,7 +73,7 @@ absl::StatusOr<std::string> ShimDirectoryName(const GenerationId& generation, in
 ShimSet::ShimSet(Options options, std::function<void(Event)> sink)
     : options_(std::move(options)), sink_(std::move(sink)) {}
 
-void ShimSet::FindAll(absl::Duration now) {
+absl::Status ShimSet::FindAll(absl::Duration now) {
   std::vector<std::string> directories;
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator(options_.shims, error)) {
@@ -82,11 +83,19 @@ void ShimSet::FindAll(absl::Duration now) {
   for (const std::string& directory : directories) {
     absl::StatusOr<std::string> json = ReadFile(directory + "/" + contract::kShimConfigFile);
     absl::StatusOr<contract::ShimConfig> config =
-        json.ok() ? contract::DecodeShimConfig(*json) : absl::StatusOr<contract::ShimConfig>(json.status());
-    if (!config.ok()) {
-      // The agent died before the directory was complete: nothing can have started in it.
+        json.ok() ? contract::DecodeShimConfig(*json, contract::UnknownSettings::kIgnore)
+                  : absl::StatusOr<contract::ShimConfig>(json.status());
+    if (!config.ok() && LockDeadShim(directory).valid()) {
+      // The agent, or the machine, died before the directory was complete.
       std::filesystem::remove_all(directory, error);
       continue;
+    }
+    if (!config.ok()) {
+      // Its trainer may be alive: neither to be forgotten nor to be guessed about.
+      return absl::FailedPreconditionError(
+          absl::StrCat(directory, ": ", config.status().message(),
+                       "; another build of llm-worker started a rank there: run that build, or cancel the job, see that "
+                       "no llm-shim of it is left, and remove the directory"));
     }
     const contract::Assignment& assignment = config->assignment;
     Key key = {assignment.generation, assignment.rank};
@@ -98,6 +107,7 @@ void ShimSet::FindAll(absl::Duration now) {
                     .orphan_timeout = absl::Seconds(config->orphan_timeout_seconds)});
     Reach(key, shim, now);
   }
+  return absl::OkStatus();
 }
 
 void ShimSet::Spawn(const SpawnShim& command, std::optional<StandbySet::Taken> standby) {
@@ -176,6 +186,7 @@ void ShimSet::EndStart(const Key& key, Shim& shim, absl::Duration now) {
 
 void ShimSet::Reach(const Key& key, Shim& shim, absl::Duration now) {
   shim.retry_at.reset();
+  if (shim.foreign) return WatchForeign(key, shim, now);
   shim.link.reset();
   absl::StatusOr<std::unique_ptr<contract::LineLink>> link = ConnectToShim(shim.directory);
   if (link.ok()) {
@@ -202,7 +213,10 @@ void ShimSet::Reach(const Key& key, Shim& shim, absl::Duration now) {
 
 void ShimSet::Send(const SendToShim& command) {
   auto it = shims_.find({command.generation, command.rank});
-  if (it == shims_.end() || it->second.link == nullptr) return;
+  if (it == shims_.end()) return;
+  const auto* kill = std::get_if<contract::Kill>(&command.message);
+  if (it->second.foreign && kill != nullptr) KillForeignShim(it->second.directory, kill->grace_seconds);
+  if (it->second.foreign || it->second.link == nullptr) return;
   // A broken link shows when it is read.
   (void)it->second.link->Send(command.message);
 }
@@ -210,7 +224,15 @@ void ShimSet::Send(const SendToShim& command) {
 void ShimSet::ReadLink(const Key& key, Shim& shim, absl::Duration now) {
   std::vector<contract::Message> messages;
   absl::Status status = shim.link->Receive(messages);
+  for (const std::string& what : shim.link->TakePassedOver()) {
+    Log(LogLevel::kInfo, "shim-message-passed-over", {{"job", key.first.job.value()}, {"what", what}});
+  }
   for (contract::Message& message : messages) {
+    if (const auto* hello = std::get_if<contract::Hello>(&message)) {
+      absl::Status spoken = contract::CheckVersion(*hello);
+      if (!spoken.ok()) LeaveAlone(key, shim, now, spoken);
+    }
+    if (shim.foreign) break;
     if (const auto* exited = std::get_if<contract::Exited>(&message)) {
       Exit(key, shim, *exited);
     } else {
@@ -221,6 +243,33 @@ void ShimSet::ReadLink(const Key& key, Shim& shim, absl::Duration now) {
   shim.link.reset();
   sink_(ShimDisconnected{key.first, key.second});
   if (!shim.exited) Reach(key, shim, now);
+}
+
+// Keeps the connection, so that the shim does not count as one without an agent.
+void ShimSet::LeaveAlone(const Key& key, Shim& shim, absl::Duration now, const absl::Status& why) {
+  shim.foreign = true;
+  shim.retry_at = now + kRetry;
+  Log(LogLevel::kError, "shim-left-alone",
+      {{"job", key.first.job.value()},
+       {"generation", key.first.generation},
+       {"rank", key.second},
+       {"why", absl::StrCat(why.message(), ": its trainer runs on without us until it ends or is stopped")}});
+  sink_(ShimMessage{key.first, key.second, contract::CaughtUp{}});
+}
+
+// Its end shows on disk.
+void ShimSet::WatchForeign(const Key& key, Shim& shim, absl::Duration now) {
+  std::string exit_file = shim.directory + "/" + contract::kExitFile;
+  // With an agent it would wait for a release that we do not know how to give.
+  if (::access(exit_file.c_str(), F_OK) == 0) shim.link.reset();
+  UniqueFd lock = LockDeadShim(shim.directory);
+  if (!lock.valid()) {
+    shim.retry_at = now + kRetry;
+    return;
+  }
+  shim.link.reset();
+  if (auto record = ReadRecord<contract::Exited>(exit_file)) return Exit(key, shim, *record);
+  BuryAbandoned(key, shim);
 }
 
 void ShimSet::BuryAbandoned(const Key& key, Shim& shim) {

@@ -53,8 +53,9 @@ class ShimSet {
   };
   ShimSet(Options options, std::function<void(Event)> sink);
 
-  // Emits ShimFound for each rank left by an earlier agent, and connects.
-  void FindAll(absl::Duration now);
+  // Emits ShimFound for each rank left by an earlier agent, and connects. FailedPrecondition: one was left by a build
+  // whose configuration this one cannot read.
+  absl::Status FindAll(absl::Duration now);
 
   // In a process of its own, or as the standby that is handed over.
   void Spawn(const SpawnShim& command, std::optional<StandbySet::Taken> standby = std::nullopt);
@@ -90,6 +91,8 @@ class ShimSet {
     std::unique_ptr<contract::LineLink> link;
     std::optional<absl::Duration> retry_at;
     bool exited = false;
+    // Speaks no version of the contract that we do: left alone until it has ended, but for a kill.
+    bool foreign = false;
   };
 
   absl::Status CheckPaths(const SpawnShim& command) const;
@@ -101,6 +104,8 @@ class ShimSet {
   void EndStart(const Key& key, Shim& shim, absl::Duration now);
   // Connects, or finds out why that is not possible.
   void Reach(const Key& key, Shim& shim, absl::Duration now);
+  void LeaveAlone(const Key& key, Shim& shim, absl::Duration now, const absl::Status& why);
+  void WatchForeign(const Key& key, Shim& shim, absl::Duration now);
   void ReadLink(const Key& key, Shim& shim, absl::Duration now);
   void BuryAbandoned(const Key& key, Shim& shim);
   void FinishBurial(const Key& key, Shim& shim);

@@ -49,18 +49,18 @@ void RemoveDirectory(const std::string& directory) {
 
 }  // namespace
 
-StandbySet::StandbySet(Options options, std::function<void(Event)> sink)
-    : options_(std::move(options)), sink_(std::move(sink)) {}
+StandbySet::StandbySet(Options options, const TrainerProgram& trainer, std::function<void(Event)> sink)
+    : options_(std::move(options)), trainer_(trainer), sink_(std::move(sink)) {}
 
 std::string StandbySet::DirectoryOf(int64_t number) const {
   return absl::StrFormat("%s/%s%08d", options_.standbys, kPrefix, number);
 }
 
 contract::StandbyConfig StandbySet::Config(const std::string& directory) const {
-  return {.argv = {options_.trainer_program, "standby",
+  return {.argv = {trainer_.path(), "standby",
                    absl::StrCat("--config=", directory, "/", contract::kTrainerConfigFile)},
           .environment = options_.environment,
-          .trainer_digest = options_.trainer_digest,
+          .trainer_digest = trainer_.digest(),
           .orphan_timeout_seconds = options_.orphan_timeout_seconds,
           .log_bytes_max = options_.log_bytes_max};
 }
@@ -124,9 +124,7 @@ void StandbySet::End(int64_t number) {
 }
 
 void StandbySet::EndAll() {
-  for (auto& [number, standby] : standbys_) {
-    if (standby.link != nullptr) (void)standby.link->Send(contract::Kill{});
-  }
+  for (const auto& [number, standby] : standbys_) End(number);
 }
 
 absl::StatusOr<StandbySet::Taken> StandbySet::Take(int64_t number) {
@@ -157,6 +155,11 @@ void StandbySet::ReadLink(int64_t number, Standby& standby) {
   std::vector<contract::Message> messages;
   absl::Status status = standby.link->Receive(messages);
   for (const contract::Message& message : messages) {
+    if (const auto* hello = std::get_if<contract::Hello>(&message)) {
+      // Without us it ends.
+      absl::Status spoken = contract::CheckVersion(*hello);
+      if (!spoken.ok()) return Forget(number, std::string(spoken.message()));
+    }
     if (const auto* started = std::get_if<contract::Started>(&message)) standby.pid = started->pid;
     if (std::holds_alternative<contract::Waiting>(message) && standby.wanted) {
       sink_(StandbyReady{.number = number, .memory_bytes = OwnMemory(standby.pid)});

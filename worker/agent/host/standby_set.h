@@ -26,6 +26,7 @@
 #include "worker/agent/core/command.h"
 #include "worker/agent/core/event.h"
 #include "worker/agent/host/shim_process.h"
+#include "worker/agent/host/trainer_program.h"
 #include "worker/contract/shim_config.h"
 
 namespace llmctl::agent {
@@ -35,14 +36,13 @@ class StandbySet {
   struct Options {
     std::string standbys;  // the directory above them
     std::string shim_program;
-    std::string trainer_program;
-    std::string trainer_digest;
     std::vector<std::string> environment;  // "NAME=value"
     int64_t log_bytes_max = 256 << 20;     // per stream
     // Long enough for an agent to be started again.
     double orphan_timeout_seconds = 10;
   };
-  StandbySet(Options options, std::function<void(Event)> sink);
+  // `trainer` outlives the set; when it turns out to have been replaced, its user ends them all.
+  StandbySet(Options options, const TrainerProgram& trainer, std::function<void(Event)> sink);
 
   // Emits StandbyConnected for each that an earlier agent left and that can be used; ends the rest. Returns the first
   // number that none of them has: those that are ended keep theirs, and their directories, until they are gone.
@@ -50,7 +50,7 @@ class StandbySet {
   // `number` is no other's.
   void Start(int64_t number);
   void End(int64_t number);
-  // The agent stops and leaves no process behind that nobody asked for.
+  // The agent stops and leaves no process behind that nobody asked for, or they run what is no longer wanted.
   void EndAll();
 
   struct Taken {
@@ -80,6 +80,7 @@ class StandbySet {
   void Forget(int64_t number, const std::string& why);
 
   const Options options_;
+  const TrainerProgram& trainer_;
   const std::function<void(Event)> sink_;
   std::map<int64_t, Standby> standbys_;
 };

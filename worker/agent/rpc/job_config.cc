@@ -80,6 +80,7 @@ absl::StatusOr<contract::TrainerConfig> ToTrainerConfig(const v1::StartRanks& st
     config.resume_from.push_back(
         {.step = checkpoint.step(), .path = checkpoint.path(), .manifest_digest = checkpoint.manifest_digest()});
   }
+  if (start.search_checkpoints()) config.search_checkpoints = true;
   return config;
 }
 
@@ -101,6 +102,7 @@ StartOrdered ToStartOrder(const v1::StartRanks& start) {
   order.start.env = {start.spec().env().begin(), start.spec().env().end()};
   order.start.paths = {config->data.dataset, start.spec().checkpoint().directory()};
   if (!config->init_from.empty()) order.start.paths.push_back(config->init_from);
+  order.start.trainer_digest = start.trainer_digest();
   order.start.orphan_timeout = absl::Seconds(config->orphan_timeout_seconds);
   return order;
 }

@@ -3,6 +3,8 @@
 #include <utility>
 #include <variant>
 
+#include "absl/strings/str_cat.h"
+
 #include "common/base/overloaded.h"
 #include "llmctl/v1/worker_link.pb.h"
 #include "worker/agent/rpc/job_config.h"
@@ -40,9 +42,11 @@ void Fill(const Hello& hello, const HostIdentity& identity, v1::Hello* out) {
   out->set_node(identity.node);
   out->set_boot_id(identity.boot_id);
   out->set_incarnation(identity.incarnation);
-  out->set_protocol_version(kLinkProtocolVersion);
+  out->set_protocol_version(v1::LINK_PROTOCOL_NEWEST);
+  out->set_oldest_protocol_version(v1::LINK_PROTOCOL_OLDEST);
   out->set_build_id(identity.build_id);
   out->set_trainer_digest(identity.trainer_digest);
+  for (const std::string& name : identity.capabilities) out->add_capabilities(name);
   out->set_fabric_address(identity.fabric_address);
   for (const Device& device : identity.devices) {
     v1::Device* to = out->add_devices();
@@ -167,6 +171,17 @@ contract::StoreReply ToContract(const v1::StoreReply& reply) {
 }
 
 }  // namespace
+
+std::set<std::string> AgentCapabilities() { return {"search-checkpoints"}; }
+
+absl::Status CheckProtocol(const v1::Welcome& welcome) {
+  int version = welcome.protocol_version();
+  if (version >= v1::LINK_PROTOCOL_OLDEST && version <= v1::LINK_PROTOCOL_NEWEST) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      "the coordinator (build ", welcome.build_id().empty() ? "unknown" : welcome.build_id(), ") speaks link protocol ",
+      version == 0 ? "1" : absl::StrCat(version), ", this agent ", v1::LINK_PROTOCOL_OLDEST, " to ",
+      v1::LINK_PROTOCOL_NEWEST, ": upgrade llm-coordinator, or run the llm-worker of its release"));
+}
 
 GenerationId ToId(const v1::Generation& generation) {
   return {.job = JobId(generation.job()), .attempt = generation.attempt(), .generation = generation.generation()};

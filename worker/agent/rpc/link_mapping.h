@@ -2,8 +2,11 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
+
+#include "absl/status/status.h"
 
 #include "common/base/ids.h"
 #include "worker/agent/core/event.h"
@@ -14,11 +17,11 @@ namespace llmctl::v1 {
 class AgentMessage;
 class CoordinatorMessage;
 class Generation;
+class Welcome;
 }  // namespace llmctl::v1
 
 namespace llmctl::agent {
 
-inline constexpr int kLinkProtocolVersion = 1;
 
 // What a Hello says about this host beside its shims.
 struct HostIdentity {
@@ -27,9 +30,16 @@ struct HostIdentity {
   int64_t incarnation = 0;
   std::string build_id;
   std::string trainer_digest;
+  std::set<std::string> capabilities;
   std::vector<Device> devices;
   std::string fabric_address;
 };
+
+// Names of what this agent can do beyond the version of the link's protocol (docs/compatibility.md).
+std::set<std::string> AgentCapabilities();
+
+// OK if this build speaks what the coordinator has settled for.
+absl::Status CheckProtocol(const v1::Welcome& welcome);
 
 GenerationId ToId(const v1::Generation& generation);
 

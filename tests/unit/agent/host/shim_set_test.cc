@@ -8,11 +8,15 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
+#include <cstring>
 #include <deque>
 #include <filesystem>
 #include <functional>
@@ -50,7 +54,7 @@ class World {
                  size_t ended_max = 2)
       : shims_(Options(folder, mode, roots, ended_max), [this](Event event) { events_.push_back(std::move(event)); }) {
     state.devices = {0, 1};
-    shims_.FindAll(Now().monotonic);
+    EXPECT_TRUE(shims_.FindAll(Now().monotonic).ok());
     events_.push_back(AgentStarted{});
     StepAll();
   }
@@ -379,6 +383,124 @@ TEST_F(ShimSetTest, KeptLogsAreBoundedInBytesToo) {
   EXPECT_FALSE(std::filesystem::exists(large));
   EXPECT_TRUE(std::filesystem::exists(small));
   EXPECT_TRUE(world.shims().LogDirectory(kGeneration, 0).ok());
+}
+
+// A shim of a build whose contract is not ours: a process of its own that holds the lock, greets with another version,
+// and ends as any shim does when it gets SIGTERM.
+class ForeignShim {
+ public:
+  explicit ForeignShim(const std::string& directory) {
+    contract::ShimConfig config = {.assignment = {.generation = kGeneration, .world_size = 1, .device = 1},
+                                   .argv = {"/bin/true"}};
+    std::filesystem::create_directories(directory);
+    EXPECT_TRUE(WriteFileAtomically(directory + "/shim.json", contract::EncodeShimConfig(config)).ok());
+    int ready[2];
+    EXPECT_EQ(::pipe(ready), 0);
+    pid_ = ::fork();
+    if (pid_ == 0) {
+      ::close(ready[0]);
+      Live(directory, ready[1]);
+      ::_exit(0);
+    }
+    ::close(ready[1]);
+    char byte;
+    EXPECT_EQ(::read(ready[0], &byte, 1), 1);
+    ::close(ready[0]);
+  }
+  ~ForeignShim() {
+    ::kill(pid_, SIGKILL);
+    ::waitpid(pid_, nullptr, 0);
+  }
+
+ private:
+  static void Live(const std::string& directory, int ready) {
+    static std::string folder;
+    folder = directory;
+    ::signal(SIGTERM, [](int) {
+      contract::Exited exited = {.signal = SIGTERM, .stopped_by_agent = true};
+      (void)WriteFileAtomically(folder + "/exit.json", *contract::EncodeLine({.message = exited}) + "\n");
+      ::_exit(0);
+    });
+    UniqueFd lock(::open((directory + "/lock").c_str(), O_RDWR | O_CREAT, 0600));
+    ::flock(lock.get(), LOCK_EX);
+    ::dprintf(lock.get(), "%d\n", static_cast<int>(::getpid()));
+    UniqueFd listener(::socket(AF_UNIX, SOCK_STREAM, 0));
+    sockaddr_un address = {.sun_family = AF_UNIX};
+    std::strncpy(address.sun_path, (directory + "/socket").c_str(), sizeof address.sun_path - 1);
+    if (::bind(listener.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) != 0) return;
+    ::listen(listener.get(), 1);
+    if (::write(ready, "x", 1) != 1) return;
+    while (true) {
+      contract::LineLink agent(UniqueFd(::accept(listener.get(), nullptr, nullptr)));
+      (void)agent.Send(contract::Hello{.version = 7, .role = "shim", .oldest_version = 6});
+      (void)agent.Send(contract::Ready{.step = 1});
+      ::pause();
+    }
+  }
+
+  pid_t pid_ = 0;
+};
+
+TEST_F(ShimSetTest, AShimThatSpeaksAnotherVersionIsLeftAloneAndHoldsNothingUp) {
+  ForeignShim shim(RankDirectory());
+
+  World world(folder_, "talk");
+  ASSERT_TRUE(world.Await([&] { return world.dialled == 1; }));
+
+  // Not believed: what it says may mean something else.
+  ASSERT_NE(world.At(), nullptr);
+  EXPECT_EQ(world.At()->phase, RankPhase::kStarting);
+  EXPECT_EQ(world.At()->device, 1);
+}
+
+TEST_F(ShimSetTest, AShimThatSpeaksAnotherVersionCanBeStoppedAllTheSame) {
+  ForeignShim shim(RankDirectory());
+  World world(folder_, "talk");
+  ASSERT_TRUE(world.Await([&] { return world.dialled == 1; }));
+  world.Connect();
+
+  world.Do(StopOrdered{.generation = kGeneration, .grace = absl::Seconds(5)});
+
+  ASSERT_TRUE(world.AwaitPhase(RankPhase::kExited));
+  EXPECT_EQ(world.At()->exit->signal, SIGTERM);
+  EXPECT_TRUE(world.At()->exit->stopped_by_agent);
+}
+
+TEST_F(ShimSetTest, AShimThatSpeaksAnotherVersionCanBeKilled) {
+  ForeignShim shim(RankDirectory());
+  World world(folder_, "talk");
+  ASSERT_TRUE(world.Await([&] { return world.dialled == 1; }));
+  world.Connect();
+
+  world.Do(StopOrdered{.generation = kGeneration, .grace = absl::ZeroDuration()});
+
+  ASSERT_TRUE(world.AwaitPhase(RankPhase::kExited));
+}
+
+// Forgetting a rank that runs would be worse than not starting.
+TEST_F(ShimSetTest, AConfigurationThatCannotBeReadOfAShimThatLivesKeepsTheAgentFromStarting) {
+  std::filesystem::create_directories(RankDirectory());
+  ASSERT_TRUE(WriteFileAtomically(RankDirectory() + "/shim.json", R"({"assignment": "by carrier pigeon"})").ok());
+  UniqueFd lock(::open((RankDirectory() + "/lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+  ASSERT_EQ(::flock(lock.get(), LOCK_EX), 0);
+  ShimSet shims({.shims = folder_ + "/shims", .ended = folder_ + "/ended"}, [](Event) {});
+
+  absl::Status status = shims.FindAll(Now().monotonic);
+
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(status.message()), testing::AllOf(HasSubstr(RankDirectory()), HasSubstr("another build")));
+  EXPECT_TRUE(std::filesystem::exists(RankDirectory() + "/shim.json"));
+}
+
+// The machine may have lost power before the file was on its disk.
+TEST_F(ShimSetTest, AConfigurationThatCannotBeReadOfAShimThatIsGoneIsRemoved) {
+  std::filesystem::create_directories(RankDirectory());
+  ASSERT_TRUE(WriteFileAtomically(RankDirectory() + "/shim.json", "").ok());
+  ShimSet shims({.shims = folder_ + "/shims", .ended = folder_ + "/ended"}, [](Event) {});
+
+  EXPECT_TRUE(shims.FindAll(Now().monotonic).ok());
+
+  EXPECT_FALSE(std::filesystem::exists(RankDirectory()));
 }
 
 TEST(ShimDirectoryName, IsAPlainFileName) {

@@ -43,8 +43,9 @@ const GenerationId kGeneration = {.job = JobId("j-1"), .attempt = 1, .generation
 
 class World {
  public:
-  explicit World(const std::string& folder, const std::string& digest = "build-1")
+  explicit World(const std::string& folder)
       : folder_(folder),
+        trainer_(*TrainerProgram::Open(folder + "/trainer")),
         shims_({.shims = folder + "/shims",
                 .ended = folder + "/ended",
                 .shim_program = SHIM_PROGRAM,
@@ -53,13 +54,11 @@ class World {
                [this](Event event) { events_.push_back(std::move(event)); }),
         standbys_({.standbys = folder + "/standby",
                    .shim_program = SHIM_PROGRAM,
-                   .trainer_program = folder + "/trainer",
-                   .trainer_digest = digest,
                    .environment = {"FLAVOUR=none", "PLAIN=1"}},
-                  [this](Event event) { events_.push_back(std::move(event)); }) {
+                  trainer_, [this](Event event) { events_.push_back(std::move(event)); }) {
     state.devices = {0, 1};
     state.standbys_wanted = 1;
-    shims_.FindAll(Now().monotonic);
+    EXPECT_TRUE(shims_.FindAll(Now().monotonic).ok());
     state.next_standby = standbys_.FindAll();
     events_.push_back(AgentStarted{});
     StepAll();
@@ -120,6 +119,11 @@ class World {
     return &gang->second.ranks.at(rank);
   }
   void EndAll() { standbys_.EndAll(); }
+  // As an agent does that finds its trainer replaced.
+  void LookAtTrainer() {
+    ASSERT_TRUE(trainer_.Look().ok());
+    standbys_.EndAll();
+  }
 
   State state;
 
@@ -152,6 +156,7 @@ class World {
   const std::string folder_;
   std::deque<Event> events_;
   std::vector<int64_t> due_;
+  TrainerProgram trainer_;
   ShimSet shims_;
   StandbySet standbys_;
 };
@@ -278,7 +283,8 @@ TEST_F(StandbySetTest, TheNextAgentEndsOneOfAnotherBuildAndStartsItsOwn) {
     waiting = first.AwaitReady();
   }
 
-  World second(folder_, "build-2");
+  WriteTrainer("standby # build 2");
+  World second(folder_);
 
   pid_t own = second.AwaitReady();
   EXPECT_GT(own, 0);
@@ -289,6 +295,21 @@ TEST_F(StandbySetTest, TheNextAgentEndsOneOfAnotherBuildAndStartsItsOwn) {
   EXPECT_TRUE(second.Await([&] { return StandbysLeft() == 1; }));
   EXPECT_EQ(second.AwaitReady(), own);
   EXPECT_FALSE(HasZombies());
+}
+
+TEST_F(StandbySetTest, OnesOfAReplacedTrainerMakeWayForNewOnes) {
+  World world(folder_);
+  pid_t waiting = world.AwaitReady();
+  WriteTrainer("talk");
+
+  world.LookAtTrainer();
+  world.Start();
+
+  ASSERT_TRUE(world.AwaitPhase(RankPhase::kRunning));
+  EXPECT_NE(world.At()->pid, waiting);
+  EXPECT_TRUE(AwaitEnd(waiting));
+  WriteTrainer("standby # build 2");
+  EXPECT_GT(world.AwaitReady(), 0);
 }
 
 TEST_F(StandbySetTest, ARankWhoseStandbyWasNotToldSoHearsItFromTheNextAgent) {
