@@ -27,7 +27,6 @@ absl::Status ErrnoStatus(int error_number, absl::string_view context) {
     case ENOMEM: code = absl::StatusCode::kResourceExhausted; break;
     case EINVAL:
     case EISDIR:
-    case ELOOP:
     case ENOTDIR:
     case ENAMETOOLONG: code = absl::StatusCode::kInvalidArgument; break;
     case ECONNREFUSED:

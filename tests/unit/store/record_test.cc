@@ -113,8 +113,8 @@ TEST(JobRecord, OfBeforeTheFailureRulesIsStillRead) {
 TEST(JobRecord, NewerVersionIsRefused) {
   absl::StatusOr<Job> decoded = DecodeJob(JobId("j-1"), R"({"version": 2})");
 
-  EXPECT_EQ(decoded.status().code(), absl::StatusCode::kDataLoss);
-  EXPECT_THAT(std::string(decoded.status().message()), HasSubstr("newer coordinator"));
+  EXPECT_EQ(decoded.status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(decoded.status().message()), HasSubstr("a newer llm-coordinator wrote it"));
 }
 
 TEST(JobRecord, DamageNamesRecordFieldAndWhatWasFound) {
