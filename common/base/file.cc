@@ -8,24 +8,10 @@
 #include <system_error>
 
 #include "common/base/status.h"
+#include "common/base/unique_fd.h"
 
 namespace llmctl {
 namespace {
-
-// Closes on every path out of a function.
-class Descriptor {
- public:
-  explicit Descriptor(int fd) : fd_(fd) {}
-  ~Descriptor() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  int get() const { return fd_; }
-
- private:
-  int fd_;
-};
 
 absl::Status WriteAll(int fd, absl::string_view content, const std::string& path) {
   while (!content.empty()) {
@@ -40,7 +26,7 @@ absl::Status WriteAll(int fd, absl::string_view content, const std::string& path
 absl::Status Replace(const std::string& path, absl::string_view content, bool durably) {
   std::string temporary = absl::StrCat(path, ".tmp.", ::getpid());
   {
-    Descriptor file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
+    UniqueFd file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
     if (file.get() < 0) return ErrnoStatus(errno, absl::StrCat("create ", temporary));
     absl::Status written = WriteAll(file.get(), content, temporary);
     bool sync = written.ok() && durably;
@@ -59,7 +45,7 @@ absl::Status Replace(const std::string& path, absl::string_view content, bool du
 }  // namespace
 
 absl::StatusOr<std::string> ReadFile(const std::string& path) {
-  Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (file.get() < 0) return ErrnoStatus(errno, absl::StrCat("open ", path));
   std::string out;
   char buffer[1 << 16];
@@ -83,7 +69,7 @@ absl::Status ReplaceFile(const std::string& path, absl::string_view content) {
 
 absl::Status SyncDirectory(const std::string& path) {
   std::string folder = path.empty() ? "." : path;
-  Descriptor directory(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  UniqueFd directory(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (directory.get() < 0) return ErrnoStatus(errno, absl::StrCat("open folder ", folder));
   if (::fsync(directory.get()) != 0) return ErrnoStatus(errno, absl::StrCat("fsync folder ", folder));
   return absl::OkStatus();

@@ -3,6 +3,8 @@
 #include <memory>
 #include <utility>
 
+#include "coordinator/runtime/waiting.h"
+
 namespace llmctl::runtime {
 
 void GangInspector::Inspect(const InspectionQuery& query, const std::set<NodeId>& hosts, Instant now, Done done) {
@@ -35,21 +37,14 @@ void GangInspector::Deliver(const NodeId& node, int64_t request_id, std::vector<
 
 void GangInspector::Extend(absl::Duration stall) {
   MutexLock lock(mutex_);
-  for (auto& [request, pending] : pending_) pending.deadline += stall;
+  ExtendDeadlines(pending_, stall);
 }
 
 void GangInspector::Expire(Instant now) {
   std::vector<Pending> late;
   {
     MutexLock lock(mutex_);
-    for (auto it = pending_.begin(); it != pending_.end();) {
-      if (it->second.deadline > now.monotonic) {
-        ++it;
-        continue;
-      }
-      late.push_back(std::move(it->second));
-      it = pending_.erase(it);
-    }
+    late = TakeLate(pending_, now);
   }
   for (Pending& pending : late) pending.done(std::move(pending.views));
 }

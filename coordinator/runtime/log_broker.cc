@@ -5,6 +5,8 @@
 
 #include "absl/strings/str_cat.h"
 
+#include "coordinator/runtime/waiting.h"
+
 namespace llmctl::runtime {
 
 void LogBroker::Ask(const NodeId& node, LogQuery query, Instant now, Answer answer) {
@@ -40,21 +42,14 @@ bool LogBroker::Deliver(const NodeId& node, int64_t request_id, absl::StatusOr<L
 
 void LogBroker::Extend(absl::Duration stall) {
   MutexLock lock(mutex_);
-  for (auto& [request, pending] : pending_) pending.deadline += stall;
+  ExtendDeadlines(pending_, stall);
 }
 
 void LogBroker::Expire(Instant now) {
   std::vector<Pending> late;
   {
     MutexLock lock(mutex_);
-    for (auto it = pending_.begin(); it != pending_.end();) {
-      if (it->second.deadline > now.monotonic) {
-        ++it;
-        continue;
-      }
-      late.push_back(std::move(it->second));
-      it = pending_.erase(it);
-    }
+    late = TakeLate(pending_, now);
   }
   for (Pending& pending : late) {
     pending.answer(absl::DeadlineExceededError(absl::StrCat(

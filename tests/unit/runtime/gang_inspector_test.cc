@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "coordinator/runtime/hang_verdict.h"
+#include "tests/unit/runtime/silent_link.h"
 
 namespace llmctl::runtime {
 namespace {
@@ -18,18 +19,9 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
 
-class AskedLink final : public HostLink {
+class AskedLink final : public SilentLink {
  public:
-  void Welcome() override {}
-  void Probe(const core::ProbeHost&) override {}
-  void Preflight(const core::RunPreflight&) override {}
-  void Start(const core::StartRanks&, const std::vector<std::string>&) override {}
-  void Stop(const core::StopRanks&) override {}
-  void Answer(const core::AnswerCheckpoint&) override {}
-  void ReadLog(const LogQuery&) override {}
   void Inspect(const InspectionQuery& query) override { asked.push_back(query); }
-  void Refuse(const std::string&) override {}
-  void Close(const std::string&) override {}
 
   std::vector<InspectionQuery> asked;
 };

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "coordinator/runtime/reply_book.h"
+#include "tests/unit/runtime/silent_link.h"
 
 namespace llmctl::runtime {
 namespace {
@@ -15,18 +16,9 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::SizeIs;
 
-class LogLink final : public HostLink {
+class LogLink final : public SilentLink {
  public:
-  void Welcome() override {}
-  void Probe(const core::ProbeHost&) override {}
-  void Preflight(const core::RunPreflight&) override {}
-  void Start(const core::StartRanks&, const std::vector<std::string>&) override {}
-  void Stop(const core::StopRanks&) override {}
-  void Answer(const core::AnswerCheckpoint&) override {}
   void ReadLog(const LogQuery& query) override { asked.push_back(query); }
-  void Inspect(const InspectionQuery&) override {}
-  void Refuse(const std::string&) override {}
-  void Close(const std::string&) override {}
 
   std::vector<LogQuery> asked;
 };

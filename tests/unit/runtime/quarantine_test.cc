@@ -11,6 +11,7 @@
 
 #include "coordinator/runtime/runtime.h"
 #include "coordinator/store/sqlite/sqlite_store.h"
+#include "tests/unit/runtime/silent_link.h"
 
 namespace llmctl::runtime {
 namespace {
@@ -20,18 +21,10 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-class RefusalLink final : public HostLink {
+class RefusalLink final : public SilentLink {
  public:
   void Welcome() override { answer.set_value("welcome"); }
-  void Probe(const core::ProbeHost&) override {}
-  void Preflight(const core::RunPreflight&) override {}
-  void Start(const core::StartRanks&, const std::vector<std::string>&) override {}
-  void Stop(const core::StopRanks&) override {}
-  void Answer(const core::AnswerCheckpoint&) override {}
-  void ReadLog(const LogQuery&) override {}
-  void Inspect(const InspectionQuery&) override {}
   void Refuse(const std::string& reason) override { answer.set_value(reason); }
-  void Close(const std::string&) override {}
 
   std::promise<std::string> answer;
 };

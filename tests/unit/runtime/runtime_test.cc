@@ -13,6 +13,7 @@
 
 #include "coordinator/store/sqlite/sqlite_store.h"
 #include "tests/unit/runtime/gated_store.h"
+#include "tests/unit/runtime/silent_link.h"
 
 namespace llmctl::runtime {
 namespace {
@@ -50,17 +51,10 @@ bool Answered(const std::future<Reply>& reply) {
   return reply.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
 }
 
-class RecordingLink : public HostLink {
+class RecordingLink : public SilentLink {
  public:
   void Welcome() override { welcome.set_value(); }
-  void Probe(const core::ProbeHost&) override {}
-  void Preflight(const core::RunPreflight&) override {}
-  void Start(const core::StartRanks&, const std::vector<std::string>&) override {}
-  void Stop(const core::StopRanks&) override {}
-  void Answer(const core::AnswerCheckpoint&) override {}
-  void ReadLog(const LogQuery&) override {}
   void Inspect(const InspectionQuery& query) override { inspections.push_back(query); }
-  void Refuse(const std::string&) override {}
   void Close(const std::string& reason) override { closed.set_value(reason); }
 
   std::promise<void> welcome;
