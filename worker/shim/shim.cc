@@ -170,7 +170,7 @@ void Shim::PollOnce() {
   if (fds[kTrainer].revents & POLLOUT) (void)trainer_link_->Flush();  // an error shows when reading
   if (fds[kTrainer].revents & ~POLLOUT) ReadTrainer();
   if (fds[kSignals].revents != 0) ReadSignals();
-  if (agent_ != nullptr && (fds[kAgent].revents & POLLOUT) && !agent_->Flush().ok()) DropAgent();
+  if (agent_ != nullptr && (fds[kAgent].revents & POLLOUT) && !agent_->Flush().ok()) HearOutAgent();
   if (agent_ != nullptr && progress_skipped_ && !agent_->WantsWrite()) {
     progress_skipped_ = false;
     SendToAgent(*kept_.newest_progress());
@@ -212,6 +212,7 @@ void Shim::AcceptAgent() {
   UniqueFd socket(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
   if (!socket.valid()) return;
   // The newer connection wins: the older one's agent is gone, or is the same and has given up on it.
+  HearOutAgent();
   agent_ = std::make_unique<contract::LineLink>(std::move(socket));
   progress_skipped_ = false;
   const contract::Assignment& assignment = config_.assignment;
@@ -261,11 +262,21 @@ void Shim::SendToAgent(const contract::Message& message) {
     Complain(absl::StrCat("to agent: ", sent.message()));
     return;
   }
-  if (!sent.ok() || agent_->queued_bytes() > kAgentQueueBytesMax) DropAgent();
+  if (!sent.ok() || agent_->queued_bytes() > kAgentQueueBytesMax) HearOutAgent();
+}
+
+// It hears nothing more, but what it has said counts: its order to stop may be the last thing it did.
+void Shim::HearOutAgent() {
+  if (agent_ == nullptr) return;
+  std::unique_ptr<contract::LineLink> gone = std::move(agent_);
+  DropAgent();
+  std::vector<contract::Message> messages;
+  while (IsReadable(gone->fd()) && gone->Receive(messages).ok()) {
+  }
+  for (const contract::Message& message : messages) HandleAgent(message);
 }
 
 void Shim::DropAgent() {
-  if (agent_ == nullptr) return;
   agent_.reset();
   agent_absent_since_ = NowMs();
 }

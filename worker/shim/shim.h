@@ -60,6 +60,7 @@ class Shim {
   void HandleAgent(const contract::Message& message);
   void SendToAgent(const contract::Message& message);
   void DropAgent();
+  void HearOutAgent();
 
   void ReadTrainer();
   void HandleTrainer(const contract::Message& message);

@@ -461,6 +461,22 @@ TEST_F(ShimTest, ANewerAgentReplacesOneThatHangs) {
   EXPECT_TRUE(first.AwaitClose());
 }
 
+TEST_F(ShimTest, TheLastOrderOfAnAgentThatIsGoneIsObeyedThoughItCanBeToldNothing) {
+  ASSERT_EQ(Run({"chatter"}), 0);
+  {
+    Agent agent = Connect();
+    pid_t trainer = static_cast<pid_t>(agent.Await<Started>()->pid);
+    ASSERT_EQ(::kill(ShimPid(), SIGSTOP), 0);
+    ASSERT_TRUE(AwaitState(ShimPid(), 'T'));
+    // Then the shim's first deed is to pass on progress, which finds the agent gone.
+    ASSERT_TRUE(AwaitState(trainer, 'S'));
+    agent.Send(Kill{.grace_seconds = 0});
+  }
+  ASSERT_EQ(::kill(ShimPid(), SIGCONT), 0);
+
+  EXPECT_TRUE(AwaitExitFile().stopped_by_agent);
+}
+
 TEST_F(ShimTest, ACommitOutlivesItsTrainerUntilAnAgentHasTakenIt) {
   ASSERT_EQ(Run({"talk"}), 0);
   pid_t trainer = 0;

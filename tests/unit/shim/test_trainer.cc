@@ -6,6 +6,7 @@
 //   in-kernel     says ready, then waits in the kernel where only a kill reaches it
 //   leave-child   leaves a process behind in its group, says its pid on stdout
 //   leave-floods  leaves processes behind in sessions of their own that print and send for ever; exits with 7
+//   chatter       sends progress as fast as it is read
 //   environment   prints its environment
 //   crash-pictured asks for its picture, then dies by SIGSEGV; exits with 99 if none is taken
 //   crash-slowly  asks for its picture, says ready when that is some seconds old, and then never ends
@@ -107,6 +108,18 @@ int Talk(bool waits_first) {
   }
 }
 
+[[noreturn]] void Chatter() {
+  LineLink link = Link();
+  for (int64_t step = 1;; ++step) {
+    (void)link.Send(Progress{.step = step});
+    while (link.WantsWrite()) {
+      pollfd fd = {link.fd(), POLLOUT, 0};
+      ::poll(&fd, 1, -1);
+      (void)link.Flush();
+    }
+  }
+}
+
 int Flood(int bytes) {
   for (int line = 0; bytes > 0; ++line, bytes -= 8) std::printf("%07d\n", line);
   std::fflush(stdout);
@@ -153,7 +166,11 @@ bool GetPicture() {
   return true;
 }
 
-int CrashPictured() { return GetPicture() ? ::raise(SIGSEGV) : 99; }
+int CrashPictured() {
+  if (!GetPicture()) return 99;
+  ::signal(SIGSEGV, SIG_DFL);  // a sanitizer would make an exit code of it
+  return ::raise(SIGSEGV);
+}
 
 int CrashSlowly() {
   if (!GetPicture()) return 99;
@@ -171,6 +188,7 @@ int Main(const std::vector<std::string>& arguments) {
   if (mode == "flood") return Flood(number);
   if (mode == "leave-child") return LeaveChild();
   if (mode == "leave-floods") return LeaveFloods();
+  if (mode == "chatter") Chatter();
   if (mode == "talk" || mode == "standby") return Talk(/*waits_first=*/mode == "standby");
   if (mode == "stubborn") {
     ::signal(SIGTERM, SIG_IGN);
