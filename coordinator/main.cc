@@ -65,9 +65,10 @@ void AddFlags(CLI::App& app, Flags& flags) {
 
 absl::StatusOr<absl::Duration> ParseDurationFlag(const char* flag, const std::string& text) {
   absl::Duration duration;
-  if (!absl::ParseDuration(text, &duration) || duration < absl::Milliseconds(10)) {
+  bool readable = absl::ParseDuration(text, &duration);
+  if (!readable || duration < absl::Milliseconds(10) || duration > absl::Hours(24)) {
     return absl::InvalidArgumentError(
-        absl::StrCat(flag, "=", text, ": expected a duration such as 10s, at least 10ms"));
+        absl::StrCat(flag, "=", text, ": expected a duration such as 10s, at least 10ms and at most 24h"));
   }
   return duration;
 }

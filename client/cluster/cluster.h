@@ -32,6 +32,8 @@ class Cluster {
   virtual absl::StatusOr<v1::JobReply> Resume(const v1::ResumeJobRequest& request) = 0;
   virtual absl::StatusOr<v1::DeleteJobReply> Delete(const v1::DeleteJobRequest& request) = 0;
   virtual absl::StatusOr<v1::ReadLogReply> ReadLog(const v1::ReadLogRequest& request) = 0;
+  // Tried once: a host that is away is not waited for.
+  virtual absl::StatusOr<v1::ReadLogReply> ReadLogOnce(const v1::ReadLogRequest& request) = 0;
   virtual absl::StatusOr<v1::ListCheckpointsReply> ListCheckpoints(const v1::ListCheckpointsRequest& request) = 0;
   virtual absl::StatusOr<v1::ListEventsReply> ListEvents(const v1::ListEventsRequest& request) = 0;
   virtual absl::StatusOr<v1::ListNodesReply> ListNodes(const v1::ListNodesRequest& request) = 0;

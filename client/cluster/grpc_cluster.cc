@@ -51,6 +51,14 @@ class GrpcCluster final : public Cluster {
   absl::StatusOr<v1::ReadLogReply> ReadLog(const v1::ReadLogRequest& request) override {
     return CallJobs<v1::ReadLogReply>(&v1::Jobs::Stub::ReadLog, request);
   }
+  absl::StatusOr<v1::ReadLogReply> ReadLogOnce(const v1::ReadLogRequest& request) override {
+    LLM_RETURN_IF_ERROR(WithAddress(Dial()));
+    grpc::ClientContext context;
+    context.set_deadline(FromNow(timeout_));
+    v1::ReadLogReply reply;
+    LLM_RETURN_IF_ERROR(ToAbsl(jobs_->ReadLog(&context, request, &reply)));
+    return reply;
+  }
   absl::StatusOr<v1::ListCheckpointsReply> ListCheckpoints(const v1::ListCheckpointsRequest& request) override {
     return CallJobs<v1::ListCheckpointsReply>(&v1::Jobs::Stub::ListCheckpoints, request);
   }

@@ -24,7 +24,7 @@ absl::StatusOr<std::string> FetchArchive(const std::string& job, int64_t attempt
   request.set_stream("evidence");
   std::string archive;
   while (true) {
-    LLM_ASSIGN_OR_RETURN(v1::ReadLogReply reply, cluster.ReadLog(request));
+    LLM_ASSIGN_OR_RETURN(v1::ReadLogReply reply, cluster.ReadLogOnce(request));
     archive += reply.data();
     if (reply.end() || reply.next_offset() <= request.offset()) return archive;
     if (archive.size() > kArchiveBytesMax) return absl::DataLossError("the host's archive does not end");

@@ -36,6 +36,8 @@ enum class NodeService {
   kDrained,
 };
 const char* NodeServiceName(NodeService service);
+inline constexpr NodeService kNodeServices[] = {NodeService::kOpen, NodeService::kCordoned, NodeService::kDraining,
+                                                NodeService::kDrained};
 
 // What the ledger of failures thinks of a node (core/node_ledger.h).
 enum class NodeTrust {
@@ -45,6 +47,8 @@ enum class NodeTrust {
   kParole,       // takes ranks; one serious strike puts it back
 };
 const char* NodeTrustName(NodeTrust trust);
+inline constexpr NodeTrust kNodeTrusts[] = {NodeTrust::kTrusted, NodeTrust::kQuarantined, NodeTrust::kBurnIn,
+                                            NodeTrust::kParole};
 
 // Something that speaks against a node.
 struct Strike {

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include <grpcpp/server_context.h>
 #include <grpcpp/support/server_callback.h>
 #include <grpcpp/support/status.h>
 

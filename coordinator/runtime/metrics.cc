@@ -66,23 +66,24 @@ void AddJobPhases(const Snapshot& snapshot, std::vector<prometheus::MetricFamily
 void AddNodes(const Snapshot& snapshot, std::vector<prometheus::MetricFamily>& out) {
   GaugeFamily states("llm_node_state", "1 for the state that the host is in");
   GaugeFamily devices("llm_node_devices", "Devices of the host");
+  GaugeFamily service("llm_node_service", "1 for what operators let the host do");
+  GaugeFamily trust("llm_node_trust", "1 for what the ledger of failures thinks of the host");
   for (const auto& [id, node] : snapshot.nodes()) {
     bool ready = node->state == NodeState::kReady;
     states.Add({{"node", id.value()}, {"state", "ready"}}, ready ? 1 : 0);
     states.Add({{"node", id.value()}, {"state", "lost"}}, ready ? 0 : 1);
     devices.Add({{"node", id.value()}}, static_cast<double>(node->devices.size()));
+    for (NodeService s : kNodeServices) {
+      service.Add({{"node", id.value()}, {"state", NodeServiceName(s)}}, node->standing.service == s);
+    }
+    for (NodeTrust t : kNodeTrusts) {
+      trust.Add({{"node", id.value()}, {"state", NodeTrustName(t)}}, node->standing.trust == t);
+    }
   }
-  states.MoveTo(out);
-  devices.MoveTo(out);
+  for (GaugeFamily* family : {&states, &devices, &service, &trust}) family->MoveTo(out);
 }
 
-struct LiveSources {
-  const Snapshot& snapshot;
-  const ProgressBoard& progress;
-  const RankBoard& ranks;
-};
-
-void AddLiveJobs(const LiveSources& sources, absl::Time now, int jobs_max,
+void AddLiveJobs(const Metrics::Sources& sources, absl::Time now, int jobs_max,
                  std::vector<prometheus::MetricFamily>& out) {
   GaugeFamily info("llm_job_info", "The job's attempt; its name and project as labels");
   GaugeFamily step("llm_job_step", "Step that the job has reached");
@@ -140,8 +141,7 @@ void Metrics::CountStall() { stalls_.Increment(); }
 void Metrics::CountHang() { hangs_.Increment(); }
 void Metrics::CountLeaseExpired() { leases_expired_.Increment(); }
 
-std::string Metrics::Render(const Snapshot& snapshot, const ProgressBoard& progress, const RankBoard& ranks,
-                            size_t quarantined, absl::Time now) const {
+std::string Metrics::Render(const Sources& sources, absl::Time now) const {
   std::vector<prometheus::MetricFamily> families = registry_->Collect();
   GaugeFamily build("llm_build_info", "1; the program's version as a label");
   build.Add({{"component", "coordinator"}, {"version", options_.version}}, 1);
@@ -150,11 +150,14 @@ std::string Metrics::Render(const Snapshot& snapshot, const ProgressBoard& progr
   term.Add({}, static_cast<double>(options_.term));
   term.MoveTo(families);
   GaugeFamily apart("llm_coordinator_quarantined", "Entities kept apart because they crashed it or cannot be read");
-  apart.Add({}, static_cast<double>(quarantined));
+  apart.Add({}, static_cast<double>(sources.quarantined));
   apart.MoveTo(families);
-  AddJobPhases(snapshot, families);
-  AddNodes(snapshot, families);
-  AddLiveJobs({snapshot, progress, ranks}, now, options_.job_series_max, families);
+  GaugeFamily refusing("llm_store_refusing", "1 while the store cannot be written and users' changes are refused");
+  refusing.Add({}, !sources.takes_changes);
+  refusing.MoveTo(families);
+  AddJobPhases(sources.snapshot, families);
+  AddNodes(sources.snapshot, families);
+  AddLiveJobs(sources, now, options_.job_series_max, families);
   return prometheus::TextSerializer().Serialize(families);
 }
 

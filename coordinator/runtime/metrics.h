@@ -41,9 +41,16 @@ class Metrics {
   void CountLeaseExpired();
   void CountHang();
 
-  // In the Prometheus text format. `quarantined`: how many entities are kept apart (quarantine.h).
-  std::string Render(const Snapshot& snapshot, const ProgressBoard& progress, const RankBoard& ranks,
-                     size_t quarantined, absl::Time now) const;
+  // The states that a scrape reads.
+  struct Sources {
+    const Snapshot& snapshot;
+    const ProgressBoard& progress;
+    const RankBoard& ranks;
+    size_t quarantined = 0;     // entities kept apart (quarantine.h)
+    bool takes_changes = true;  // false while the store cannot be written (write_gate.h)
+  };
+  // In the Prometheus text format.
+  std::string Render(const Sources& sources, absl::Time now) const;
 
  private:
   const Options options_;

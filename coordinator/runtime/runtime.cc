@@ -244,7 +244,13 @@ HostPresence Runtime::Presence(const NodeId& node) const {
 }
 
 std::string Runtime::RenderMetrics() const {
-  return metrics_.Render(*snapshot(), progress_, ranks_, quarantine_.List().size(), Now().wall);
+  auto seen = snapshot();
+  return metrics_.Render({.snapshot = *seen,
+                          .progress = progress_,
+                          .ranks = ranks_,
+                          .quarantined = quarantine_.List().size(),
+                          .takes_changes = gate_.Check().ok()},
+                         Now().wall);
 }
 
 }  // namespace llmctl::runtime

@@ -77,6 +77,7 @@ class FakeCluster : public Cluster {
   absl::StatusOr<v1::DeleteJobReply> Delete(const v1::DeleteJobRequest&) override {
     return Reply(v1::DeleteJobReply());
   }
+  absl::StatusOr<v1::ReadLogReply> ReadLogOnce(const v1::ReadLogRequest& request) override { return ReadLog(request); }
   absl::StatusOr<v1::ReadLogReply> ReadLog(const v1::ReadLogRequest& request) override {
     if (read_log) return read_log(request);
     v1::ReadLogReply reply;

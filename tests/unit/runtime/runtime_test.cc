@@ -148,14 +148,17 @@ TEST(Runtime, FullDiskRefusesChangesAndLosesNothing) {
   store.AwaitCommits(3);
   store.CloseGate();
   absl::Status health = runtime->Health();
+  std::string metrics = runtime->RenderMetrics();
   Reply second = Await(Ask(*runtime, Submission()));
   store.OpenGate();
 
   EXPECT_EQ(health.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(metrics, HasSubstr("llm_store_refusing 1\n"));
   EXPECT_EQ(second.status.code(), absl::StatusCode::kResourceExhausted);
   EXPECT_THAT(std::string(second.status.message()), HasSubstr("disk is full"));
   EXPECT_TRUE(Await(std::move(first)).status.ok());
   EXPECT_TRUE(runtime->Health().ok());
+  EXPECT_THAT(runtime->RenderMetrics(), HasSubstr("llm_store_refusing 0\n"));
   EXPECT_TRUE(Await(Ask(*runtime, Submission())).status.ok());
 }
 
@@ -246,6 +249,24 @@ TEST(Runtime, SilentHostLosesItsLinkAndIsLost) {
 
   ASSERT_EQ(closed.wait_for(kDeadline), std::future_status::ready);
   EXPECT_THAT(closed.get(), HasSubstr("no heartbeat"));
+}
+
+TEST(Runtime, MetricsSayWhatAHostIsLetDo) {
+  store::GatedStore store;
+  std::unique_ptr<Runtime> runtime = StartOrDie(store);
+  auto link = std::make_shared<RecordingLink>();
+  std::future<void> welcome = link->welcome.get_future();
+  runtime->Connect(Hello(*runtime), link);
+  ASSERT_EQ(welcome.wait_for(kDeadline), std::future_status::ready);
+  std::string before = runtime->RenderMetrics();
+
+  ASSERT_TRUE(Await(Ask(*runtime, core::NodeCordoned{.node = NodeId("host-a")})).status.ok());
+
+  EXPECT_THAT(before, HasSubstr("llm_node_service{node=\"host-a\",state=\"open\"} 1\n"));
+  std::string after = runtime->RenderMetrics();
+  EXPECT_THAT(after, HasSubstr("llm_node_service{node=\"host-a\",state=\"open\"} 0\n"));
+  EXPECT_THAT(after, HasSubstr("llm_node_service{node=\"host-a\",state=\"cordoned\"} 1\n"));
+  EXPECT_THAT(after, HasSubstr("llm_node_trust{node=\"host-a\",state=\"trusted\"} 1\n"));
 }
 
 // Holds the core's thread as a SIGSTOP of the process would: until a moment.
