@@ -258,13 +258,16 @@ TEST_F(QuarantineTest, WhatIsNotInQuarantineCannotBeReleased) {
 
 TEST_F(QuarantineTest, MarkerNamesWhatIsBeingWorkedOnAndIsEmptyInBetween) {
   Start();
-  EXPECT_FALSE(marker_->left().has_value());
-  marker_->focus().Set(Focus::Stage::kStep, "job", std::string(1000, 'x'));
+  Submit();
+  Stop();
+  CrashMarker marker = *CrashMarker::Open(directory_ + "/working-on");
+  EXPECT_FALSE(marker.left().has_value());
+  marker.focus().Set(Focus::Stage::kStep, "job", std::string(1000, 'x'));
 
-  ASSERT_TRUE(marker_->left().has_value());
-  EXPECT_EQ(marker_->left()->entity.size(), Focus::kNameMax);
-  marker_->Forget();
-  EXPECT_FALSE(marker_->left().has_value());
+  ASSERT_TRUE(marker.left().has_value());
+  EXPECT_EQ(marker.left()->entity.size(), Focus::kNameMax);
+  marker.Forget();
+  EXPECT_FALSE(marker.left().has_value());
 }
 
 }  // namespace

@@ -3,12 +3,15 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <filesystem>
@@ -17,6 +20,7 @@
 #include <string>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -44,6 +48,12 @@ bool Awaits(const std::function<bool()>& condition) {
     std::this_thread::yield();
   }
   return false;
+}
+
+// From a stat file of /proc; 0 if there is none.
+char StateOf(const std::string& stat) {
+  size_t at = stat.rfind(") ");
+  return at == std::string::npos ? 0 : stat[at + 2];
 }
 
 // A child that runs `body` once it has said that it is there; killed at the end.
@@ -75,20 +85,20 @@ class Child {
   }
   // Waits until /proc shows the state of the main thread; false at the deadline.
   bool Reaches(char state) const {
-    return Awaits([&] {
-      std::string stat = Read("stat");
-      size_t at = stat.rfind(") ");
-      return at != std::string::npos && stat[at + 2] == state;
-    });
+    return Awaits([&] { return StateOf(Read("stat")) == state; });
   }
-  // It has as many threads, and all sleep.
-  bool Waits(int threads) const {
+  std::vector<pid_t> Threads() const {
+    std::vector<pid_t> tids;
     for (const auto& task : std::filesystem::directory_iterator(absl::StrCat("/proc/", pid_, "/task"))) {
-      std::string stat = ReadFile(task.path() / "stat").value_or("");
-      size_t at = stat.rfind(") ");
-      threads -= at != std::string::npos && stat[at + 2] == 'S';
+      tids.push_back(std::stoi(task.path().filename()));
     }
-    return threads == 0;
+    return tids;
+  }
+  bool Sleeps(pid_t tid) const { return StateOf(Read(absl::StrCat("task/", tid, "/stat"))) == 'S'; }
+  // So many of its threads sleep.
+  bool Waits(int threads) const {
+    std::vector<pid_t> tids = Threads();
+    return std::count_if(tids.begin(), tids.end(), [&](pid_t tid) { return Sleeps(tid); }) >= threads;
   }
   bool IsTraced() const { return absl::StrContains(Read("status"), absl::StrCat("TracerPid:\t", ::getpid(), "\n")); }
   // So that its parent can hear of it; true also if nobody ever will again.
@@ -106,32 +116,41 @@ class Child {
   pid_t pid_ = 0;
 };
 
-const ThreadPicture& MainThread(const Picture& picture, pid_t pid) {
+const ThreadPicture& ThreadOf(const Picture& picture, pid_t tid) {
   static const ThreadPicture kNone;
   for (const ThreadPicture& thread : picture.threads) {
-    if (thread.tid == pid) return thread;
+    if (thread.tid == tid) return thread;
   }
   return kNone;
 }
 
 TEST(PictureTaker, ShowsEveryThreadWithItsStackAndLetsItGoOn) {
-  int pipe[2];
+  int pipe[2], tids[2];
   ASSERT_EQ(::pipe(pipe), 0);
+  ASSERT_EQ(::pipe(tids), 0);
   Child child([&] {
-    std::thread other([] { ::pause(); });
+    std::thread other([&] {
+      pid_t tid = ::gettid();
+      [[maybe_unused]] ssize_t n = ::write(tids[1], &tid, sizeof tid);
+      while (true) ::pause();
+    });
     char byte;
     // Interrupted, it would end.
     _exit(::read(pipe[0], &byte, 1) == 1 ? 7 : 8);
   });
-  ASSERT_TRUE(Awaits([&] { return child.Waits(2); }));
+  pid_t other = 0;
+  ASSERT_EQ(::read(tids[0], &other, sizeof other), static_cast<ssize_t>(sizeof other));
+  ASSERT_TRUE(Awaits([&] { return child.Sleeps(child.pid()) && child.Sleeps(other); }));
 
   PictureTaker taker;
   Picture picture = taker.Take(child.pid(), "a test");
 
   EXPECT_EQ(picture.reason, "a test");
   EXPECT_THAT(picture.maps, HasSubstr("libc"));
-  EXPECT_EQ(picture.threads.size(), 2u);
-  for (const ThreadPicture& thread : picture.threads) {
+  // A sanitizer has threads of its own there.
+  EXPECT_EQ(picture.threads.size(), child.Threads().size());
+  for (pid_t tid : {child.pid(), other}) {
+    const ThreadPicture& thread = ThreadOf(picture, tid);
     EXPECT_EQ(thread.note, "");
     EXPECT_EQ(thread.state, "S");
     EXPECT_THAT(thread.registers, Not(IsEmpty()));
@@ -153,7 +172,7 @@ TEST(PictureTaker, AStoppedProcessIsPicturedAndStaysStopped) {
   PictureTaker taker;
   Picture picture = taker.Take(child.pid(), "it hangs");
 
-  const ThreadPicture& thread = MainThread(picture, child.pid());
+  const ThreadPicture& thread = ThreadOf(picture, child.pid());
   EXPECT_EQ(thread.state, "T");
   EXPECT_EQ(thread.note, "");
   EXPECT_GT(thread.stack.size(), 64u);
@@ -161,10 +180,9 @@ TEST(PictureTaker, AStoppedProcessIsPicturedAndStaysStopped) {
 }
 
 TEST(PictureTaker, AThreadThatWaitsInTheKernelIsNamedAndDoesNotHoldUpTheEnd) {
-  // The parent of a vfork waits uninterruptibly until its child has gone.
+  // The parent of a vfork waits uninterruptibly until its child has gone. (Sanitizers make a fork of vfork().)
   Child child([] {
-    pid_t inner = ::vfork();
-    if (inner == 0) {
+    if (::syscall(SYS_clone, CLONE_VFORK | SIGCHLD, nullptr, nullptr, nullptr, nullptr) == 0) {
       ::prctl(PR_SET_PDEATHSIG, SIGKILL);
       while (true) ::pause();
     }
@@ -175,9 +193,9 @@ TEST(PictureTaker, AThreadThatWaitsInTheKernelIsNamedAndDoesNotHoldUpTheEnd) {
   Picture picture = taker.Take(child.pid(), "it hangs");
   Picture again = taker.Take(child.pid(), "it still hangs");
 
-  EXPECT_EQ(MainThread(picture, child.pid()).state, "D");
-  EXPECT_THAT(MainThread(picture, child.pid()).note, HasSubstr("did not stop within"));
-  EXPECT_THAT(MainThread(again, child.pid()).note, HasSubstr("since the picture before"));
+  EXPECT_EQ(ThreadOf(picture, child.pid()).state, "D");
+  EXPECT_THAT(ThreadOf(picture, child.pid()).note, HasSubstr("did not stop within"));
+  EXPECT_THAT(ThreadOf(again, child.pid()).note, HasSubstr("since the picture before"));
   // As the shim sees it: the signal that a child has ended comes before anybody waits for it.
   ::kill(child.pid(), SIGKILL);
   ASSERT_TRUE(child.Reaches('Z'));

@@ -17,7 +17,9 @@
 //                 and repeats every reply it gets as update_result
 //   standby       says waiting, and talks once the shim has spoken
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -199,8 +201,8 @@ int Main(const std::vector<std::string>& arguments) {
   if (mode == "in-kernel") {
     LineLink link = Link();
     (void)link.Send(Ready{});
-    // Whoever has made one waits uninterruptibly until it has gone.
-    if (::vfork() == 0) WaitForEver();
+    // Whoever has made one waits uninterruptibly until it has gone. (Sanitizers make a fork of vfork().)
+    if (::syscall(SYS_clone, CLONE_VFORK | SIGCHLD, nullptr, nullptr, nullptr, nullptr) == 0) WaitForEver();
   }
   if (mode == "crash-pictured") return CrashPictured();
   if (mode == "crash-slowly") return CrashSlowly();
