@@ -4,6 +4,7 @@
 #include <string>
 
 #include "common/base/check.h"
+#include "worker/data/filters/document_filter.h"
 #include "worker/data/prepare/document_stage.h"
 #include "worker/data/shards/dataset.h"
 #include "worker/data/shards/index_format.h"
@@ -72,6 +73,48 @@ void RunChunk(absl::string_view bytes, data::InputFormat format) {
 void RunJsonLines(absl::string_view bytes) { RunChunk(bytes, data::InputFormat::kJsonLines); }
 void RunText(absl::string_view bytes) { RunChunk(bytes, data::InputFormat::kText); }
 
+// Every rule is reached: none of few words drops a short input before.
+data::FilterSettings FilterSettingsOf(data::FilterMode mode) {
+  data::FilterSettings settings = data::FilterSettings::FineWeb();
+  settings.mode = mode;
+  settings.gopher_quality->words_min = 2;
+  settings.gopher_quality->stop_words_min = 1;
+  settings.c4->sentences_min = 1;
+  settings.paragraphs = data::ParagraphSettings{.paragraphs_min = 1, .paragraph_characters_min = 5};
+  return settings;
+}
+
+struct QualityFilters {
+  explicit QualityFilters(data::FilterMode mode) : rules(FilterSettingsOf(mode)), filter(rules) {}
+  data::FilterRules rules;
+  data::DocumentFilter filter;
+};
+
+// What is measured must give the verdict that is reached step by step; a rewritten text is one of whole characters.
+void CheckFilters(QualityFilters& filters, std::string text) {
+  std::string rewritten;
+  data::FilterStats stats = filters.filter.Measure(text, "en", rewritten);
+  absl::StatusOr<data::Verdict> judged = data::Judge(stats, filters.rules.settings());
+  CHECK(judged.ok()) << judged.status().message();
+  data::Verdict verdict = filters.filter.Run(text, "en");
+  CHECK_EQ(verdict.keep(), judged->keep());
+  if (filters.rules.settings().mode == data::FilterMode::kDatatrove) {
+    CHECK(verdict == *judged) << data::ReasonName(verdict.rule);
+  }
+  if (verdict.keep()) CHECK_EQ(text, rewritten);
+  CHECK_EQ(data::FindInvalidUtf8(text), absl::string_view::npos);
+}
+
+void RunQualityFilters(absl::string_view bytes) {
+  // Their tables are built once; what they remember of earlier texts changes nothing.
+  static auto* const by_default = new QualityFilters(data::FilterMode::kDefault);
+  static auto* const as_datatrove = new QualityFilters(data::FilterMode::kDatatrove);
+  std::string text(bytes);
+  data::ReplaceInvalidUtf8(text);
+  CheckFilters(*by_default, text);
+  CheckFilters(*as_datatrove, text);
+}
+
 std::string SafetensorsSeed() {
   float x[3] = {1, 2, 3};
   checkpoint::TensorView view{"model.norm.weight@0:3", checkpoint::DataType::kF32, {3}, x};
@@ -122,6 +165,10 @@ std::vector<Target> DataTargets() {
        RunJsonLines,
        {"{\"id\": 1, \"text\": \"a\\n\\u00e9\\ud83d\\ude42\"}\n{\"text\": \"b\"}\r\n\n{\"text\": null}",
         "{\"text\": \"e\xcc\x81 \\ud83d\", \"n\": 99999999999999999999999}"}},
+      {"quality_filters",
+       RunQualityFilters,
+       {"The cat sat with the dog.\n- It said [12] that cookies... and more\n\nSee x@y.org:) \u4e2d\u6587\u3002",
+        "to be, to be, to be, to be, to be, to be or not to be that is lorem ipsum {"}},
       {"text", RunText, {"caf\xe9 e\xcc\x81\r\n\xef\xbb\xbf\x01 \xf0\x9f\x99\x82"}},
   };
 }

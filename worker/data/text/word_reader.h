@@ -1,0 +1,135 @@
+// The words of a document as numbers.
+//
+// Text repeats itself: most chunks between white space have been seen before, and most words. A WordReader splits a
+// chunk once and then knows it by its hash (and its bytes: equal hashes are compared), so that reading costs about one
+// look-up per chunk, and each distinct word has one id with what the filters ask about it worked out beforehand.
+//
+// Scratch of one thread, kept from document to document. Ids are good until the next document is begun: when the
+// tables have grown past their budget, Begin() empties them. Nothing that is read depends on what was read before.
+// Memory: about 64 bytes per distinct word and 48 per distinct chunk, and their text; at most the budget and what one
+// document adds.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+
+#include "worker/data/text/characters.h"
+#include "worker/data/text/word_joins.h"
+#include "worker/data/text/word_splitter.h"
+
+namespace llmctl::data {
+
+// Arithmetic modulo the prime 2^61 - 1, for hashes of concatenated words.
+inline uint64_t MultiplyModPrime(uint64_t a, uint64_t b) {
+  constexpr uint64_t kPrime = (uint64_t{1} << 61) - 1;
+  unsigned __int128 product = static_cast<unsigned __int128>(a) * b;
+  uint64_t sum = (static_cast<uint64_t>(product) & kPrime) + static_cast<uint64_t>(product >> 61);
+  return sum >= kPrime ? sum - kPrime : sum;
+}
+inline uint64_t AddModPrime(uint64_t a, uint64_t b) {
+  constexpr uint64_t kPrime = (uint64_t{1} << 61) - 1;
+  uint64_t sum = a + b;
+  return sum >= kPrime ? sum - kPrime : sum;
+}
+
+struct Word {
+  enum Trait : uint8_t {
+    kHasLetter = 1,
+    kHasNonSymbol = 2,    // anything but punctuation in datatrove's sense
+    kEndsSentence = 4,    // is one of the sentencizer's marks
+    kIsPunctuation = 8,   // category P throughout
+  };
+  absl::string_view text;
+  uint32_t characters = 0;
+  uint8_t traits = 0;
+  uint16_t part = 0;      // of WordJoins
+  uint16_t mark = 0;      // index + 1 in the list of marked words, or 0
+  // hash(a b) of two concatenated words = hash(a) * power(b) + hash(b), modulo 2^61 - 1.
+  uint64_t hash = 0;
+  uint64_t power = 0;
+};
+
+class WordReader {
+ public:
+  struct Options {
+    size_t bytes_max = size_t{16} << 20;    // of the tables, when a document is begun
+    std::vector<std::string> marked_words;  // whose Word::mark says so
+  };
+
+  // `splitter` must outlive this.
+  WordReader(const WordSplitter& splitter, Options options);
+  WordReader(const WordReader&) = delete;
+  WordReader& operator=(const WordReader&) = delete;
+
+  // Forgets what is over budget. Ids given before are no longer good.
+  void Begin();
+
+  // The words of `text` (valid UTF-8), replacing what was in `words`.
+  void ReadWords(absl::string_view text, std::vector<uint32_t>& words);
+  // How many sentences spaCy's rule finds in `text`; at least 1. Stops counting at `at_most`.
+  int64_t CountSentences(absl::string_view text, int64_t at_most);
+
+  const Word& word(uint32_t id) const { return words_[id]; }
+  size_t bytes() const { return bytes_; }
+
+ private:
+  // A token is a word's id, with two bits of where it stands.
+  static constexpr uint32_t kStartsChunk = uint32_t{1} << 31;
+  static constexpr uint32_t kIsPart = uint32_t{1} << 30;  // its Word::part is not 0
+  static constexpr uint32_t kIdMask = kIsPart - 1;
+  // White space that is a token to spaCy, though no word.
+  static constexpr uint32_t kBlank = 0;
+
+  struct Chunk {
+    uint64_t hash = 0;
+    const char* text = nullptr;
+    uint32_t size = 0;
+    uint32_t first = 0;  // of its tokens in chunk_tokens_
+    uint32_t count = 0;  // 0: the slot is free
+  };
+  struct Slot {
+    uint64_t hash = 0;
+    uint32_t id = 0;  // 0: free
+  };
+
+  void ReadTokens(absl::string_view text);
+  void ReadChunk(absl::string_view chunk);
+  void SplitChunk(absl::string_view chunk);
+  uint32_t IdOf(absl::string_view word);
+  Word Describe(absl::string_view word) const;
+  absl::string_view Keep(absl::string_view text);
+  void GrowChunks();
+  void GrowSlots();
+  void Reset();
+  void JoinTokens();
+  bool MayJoin(size_t first, size_t end) const;
+  size_t JoinRun(size_t first, size_t end, size_t copied);
+
+  const CharacterTable& table_;
+  const WordSplitter& splitter_;
+  const WordJoins joins_;
+  const Options options_;
+  absl::flat_hash_map<std::string, uint16_t> marks_;
+
+  std::vector<Chunk> chunks_;  // open addressing, a power of two
+  size_t chunk_count_ = 0;
+  std::vector<uint32_t> chunk_tokens_;
+  std::vector<Slot> slots_;    // of words, by hash
+  std::vector<Word> words_;    // by id; 0 is kBlank
+  std::deque<std::string> texts_;  // blocks that hold the text of chunks and words
+  size_t bytes_ = 0;
+
+  std::vector<uint32_t> tokens_;  // of the text that is read
+  // Scratch.
+  std::vector<absl::string_view> pieces_;
+  std::vector<uint32_t> joined_;
+};
+
+}  // namespace llmctl::data
