@@ -47,7 +47,7 @@ llm_layer(worker/agent
        common/diagnosis common/observe common/spec proto
   EXTERNAL grpc protobuf prometheus httplib cli11 json dw)
 llm_layer(worker/data/shards DEPS worker/contract common/json common/base EXTERNAL json xxhash)
-llm_layer(worker/data/tokenizer DEPS common/base EXTERNAL json)
+llm_layer(worker/data/tokenizer DEPS common/json common/base EXTERNAL json icu)
 llm_layer(worker/data/text DEPS common/base EXTERNAL icu xxhash)
 llm_layer(worker/data/filters DEPS worker/data/text common/base EXTERNAL xxhash)
 llm_layer(worker/data
@@ -74,4 +74,4 @@ llm_layer(simulator
 
 llm_layer(bench DEPS worker/engine common/layout common/base EXTERNAL torch cli11 json)
 llm_layer(bench/control DEPS common/spec proto common/base EXTERNAL grpc protobuf sqlite cli11 json)
-llm_layer(bench/data DEPS worker/data/filters worker/data/text common/base EXTERNAL cli11 json)
+llm_layer(bench/data DEPS worker/data/filters worker/data/text worker/data/tokenizer common/base EXTERNAL cli11 json)

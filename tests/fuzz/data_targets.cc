@@ -2,12 +2,17 @@
 
 #include <cstring>
 #include <string>
+#include <utility>
+
+#include <nlohmann/json.hpp>
 
 #include "common/base/check.h"
 #include "worker/data/filters/document_filter.h"
 #include "worker/data/prepare/document_stage.h"
 #include "worker/data/shards/dataset.h"
 #include "worker/data/shards/index_format.h"
+#include "worker/data/tokenizer/bpe_tokenizer.h"
+#include "worker/data/tokenizer/bpe_trainer.h"
 #include "worker/engine/checkpoint/box.h"
 #include "worker/engine/checkpoint/manifest.h"
 #include "worker/engine/checkpoint/safetensors.h"
@@ -115,6 +120,23 @@ void RunQualityFilters(absl::string_view bytes) {
   CheckFilters(*as_datatrove, text);
 }
 
+void RunTokenizerJson(absl::string_view bytes) {
+  absl::StatusOr<data::TokenizerDefinition> definition = data::ParseTokenizerJson(bytes, "tokenizer.json");
+  if (!definition.ok()) return;
+  std::string text = data::TokenizerJsonText(*definition);
+  absl::StatusOr<data::TokenizerDefinition> again = data::ParseTokenizerJson(text, "again");
+  CHECK(again.ok()) << again.status().message();
+  CHECK_EQ(data::TokenizerJsonText(*again), text);
+  bool nfc = definition->nfc;
+  auto tokenizer = data::BpeTokenizer::Create(*std::move(definition), {.encoder_cache = 4096});
+  if (!tokenizer.ok()) return;
+  std::string sample = "the ships' 12345  \xc3\xa9\n \xff<|endoftext|><call>";
+  std::vector<int32_t> ids;
+  (*tokenizer)->Encode(sample, ids);
+  for (int32_t id : ids) CHECK(id >= 0 && id < (*tokenizer)->vocabulary_size()) << id;
+  if (!nfc) CHECK_EQ((*tokenizer)->Decode(ids), sample);
+}
+
 std::string SafetensorsSeed() {
   float x[3] = {1, 2, 3};
   checkpoint::TensorView view{"model.norm.weight@0:3", checkpoint::DataType::kF32, {3}, x};
@@ -148,6 +170,17 @@ std::string IndexSeed() {
   return out;
 }
 
+// As small as a byte-level vocabulary can be, all in one line.
+std::string TokenizerJsonSeed(data::Pattern pattern) {
+  data::WordCounts words(pattern, /*nfc=*/pattern == data::Pattern::kQwen);
+  words.AddText("the ships, the ship");
+  absl::StatusOr<data::TokenizerDefinition> trained = data::TrainBpe(words, {.vocabulary_size = 264});
+  CHECK(trained.ok()) << trained.status().message();
+  trained->tokens.push_back("<call>");
+  trained->added.push_back({"<call>", trained->vocabulary_size() - 1, /*special=*/false, /*normalized=*/true});
+  return nlohmann::ordered_json::parse(data::TokenizerJsonText(*trained)).dump();
+}
+
 }  // namespace
 
 std::vector<Target> DataTargets() {
@@ -169,6 +202,9 @@ std::vector<Target> DataTargets() {
        RunQualityFilters,
        {"The cat sat with the dog.\n- It said [12] that cookies... and more\n\nSee x@y.org:) \u4e2d\u6587\u3002",
         "to be, to be, to be, to be, to be, to be or not to be that is lorem ipsum {"}},
+      {"tokenizer_json",
+       RunTokenizerJson,
+       {TokenizerJsonSeed(data::Pattern::kGpt2), TokenizerJsonSeed(data::Pattern::kQwen)}},
       {"text", RunText, {"caf\xe9 e\xcc\x81\r\n\xef\xbb\xbf\x01 \xf0\x9f\x99\x82"}},
   };
 }

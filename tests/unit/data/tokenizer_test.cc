@@ -32,11 +32,18 @@ TEST(ByteTokenizer, EveryStringRoundTripsAndSpecialsDecodeToNothing) {
   EXPECT_EQ(tokenizer->Decode(tokens), all);
 }
 
+TEST(MakeTokenizer, APathOfAJsonFileIsReadAsBpe) {
+  absl::Status status = MakeTokenizer("no/such/tokenizer.json").status();
+
+  EXPECT_TRUE(absl::IsNotFound(status)) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("no/such/tokenizer.json"));
+}
+
 TEST(MakeTokenizer, AnUnknownNameListsTheKnownOnes) {
   absl::Status status = MakeTokenizer("bpe").status();
 
   EXPECT_TRUE(absl::IsNotFound(status));
-  EXPECT_THAT(std::string(status.message()), HasSubstr("there is: byte"));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("there is: byte, or the path of a tokenizer.json"));
 }
 
 }  // namespace
