@@ -9,6 +9,7 @@
 #pragma once
 
 #include <compare>
+#include <cstddef>
 #include <cstdint>
 #include <ostream>
 #include <string>
@@ -20,11 +21,28 @@ template <typename Tag>
 class StringId {
  public:
   StringId() = default;
-  explicit StringId(std::string value) : value_(std::move(value)) {}
+  explicit StringId(std::string value) : value_(std::move(value)), head_(HeadOf(value_)) {}
+  StringId(const StringId&) = default;
+  StringId& operator=(const StringId&) = default;
+  // Of what was moved away both parts are empty.
+  StringId(StringId&& other) noexcept : value_(std::move(other.value_)), head_(std::exchange(other.head_, 0)) {}
+  StringId& operator=(StringId&& other) noexcept {
+    value_ = std::move(other.value_);
+    head_ = std::exchange(other.head_, 0);
+    return *this;
+  }
 
   const std::string& value() const { return value_; }
   bool empty() const { return value_.empty(); }
-  auto operator<=>(const StringId&) const = default;
+  // As their strings: ordered by their bytes, then by their lengths.
+  friend std::strong_ordering operator<=>(const StringId& a, const StringId& b) {
+    if (a.head_ != b.head_) return a.head_ <=> b.head_;
+    return a.IsShort() && b.IsShort() ? a.value_.size() <=> b.value_.size() : a.value_.compare(b.value_) <=> 0;
+  }
+  friend bool operator==(const StringId& a, const StringId& b) {
+    if (a.head_ != b.head_ || a.value_.size() != b.value_.size()) return false;
+    return a.IsShort() || a.value_ == b.value_;
+  }
 
   template <typename H>
   friend H AbslHashValue(H h, const StringId& id) {
@@ -33,7 +51,21 @@ class StringId {
   friend std::ostream& operator<<(std::ostream& out, const StringId& id) { return out << id.value_; }
 
  private:
+  static constexpr size_t kHeadBytes = sizeof(uint64_t);
+
+  static uint64_t HeadOf(const std::string& value) {
+    uint64_t head = 0;
+    for (size_t i = 0; i < kHeadBytes; ++i) {
+      head = head << 8 | (i < value.size() ? static_cast<unsigned char>(value[i]) : 0);
+    }
+    return head;
+  }
+  bool IsShort() const { return value_.size() <= kHeadBytes; }
+
   std::string value_;
+  // The first bytes, as a number that orders as they do; zeros stand behind a short id. Ids are the keys of most maps,
+  // and this decides nearly all comparisons without a look at the string.
+  uint64_t head_ = 0;
 };
 
 using JobId = StringId<struct JobIdTag>;
