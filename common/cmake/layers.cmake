@@ -23,7 +23,7 @@ llm_layer(coordinator/model DEPS common/base)
 llm_layer(coordinator/placement DEPS coordinator/model common/base)
 llm_layer(coordinator/classify DEPS coordinator/model common/json common/base EXTERNAL re2 json)
 llm_layer(coordinator/core DEPS coordinator/model coordinator/classify coordinator/placement common/base)
-llm_layer(coordinator/store DEPS coordinator/model common/base EXTERNAL sqlite json)
+llm_layer(coordinator/store DEPS coordinator/model common/base EXTERNAL sqlite simdjson)
 llm_layer(coordinator/runtime
   DEPS coordinator/core coordinator/classify coordinator/placement coordinator/store coordinator/model common/base
        common/diagnosis

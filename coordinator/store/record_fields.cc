@@ -1,6 +1,7 @@
 #include "coordinator/store/record_fields.h"
 
 #include <limits>
+#include <string_view>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -17,17 +18,67 @@ JsonText EncodeDuration(absl::Duration duration) {
   return absl::ToInt64Nanoseconds(duration);
 }
 
-FieldReader::FieldReader(const nlohmann::json& object, std::string what) : object_(object), what_(std::move(what)) {
-  if (!object.is_object()) {
-    status_ = absl::DataLossError(absl::StrCat("stored record of ", what_, ": expected a JSON object, found ",
-                                               object.type_name()));
+namespace {
+
+const char* TypeName(const Json& value) {
+  switch (value.type()) {
+    case simdjson::dom::element_type::ARRAY: return "array";
+    case simdjson::dom::element_type::OBJECT: return "object";
+    case simdjson::dom::element_type::INT64:
+    case simdjson::dom::element_type::UINT64:
+    case simdjson::dom::element_type::DOUBLE: return "number";
+    case simdjson::dom::element_type::STRING: return "string";
+    case simdjson::dom::element_type::BOOL: return "boolean";
+    case simdjson::dom::element_type::NULL_VALUE: return "null";
+  }
+  return "?";
+}
+
+// Whether the value is of the type of `out`, which then has it.
+template <typename Value>
+bool Take(const Json& value, Value& out) {
+  return value.get(out) == simdjson::SUCCESS;
+}
+
+bool Take(const Json& value, std::string& out) {
+  std::string_view text;
+  if (!Take(value, text)) return false;
+  out.assign(text.data(), text.size());
+  return true;
+}
+
+}  // namespace
+
+FieldReader::FieldReader(absl::string_view blob, std::string what)
+    : parser_(std::make_unique<simdjson::dom::parser>()), what_(std::move(what)) {
+  Json root;
+  simdjson::error_code error = parser_->parse(blob.data(), blob.size()).get(root);
+  if (error == simdjson::SUCCESS) {
+    Open(root);
+  } else {
+    status_ = absl::DataLossError(
+        absl::StrCat("stored record of ", what_, ": it is no JSON: ", simdjson::error_message(error)));
   }
 }
 
-const nlohmann::json* FieldReader::Find(const char* name) const {
-  if (!status_.ok()) return nullptr;
-  auto it = object_.find(name);
-  return it == object_.end() || it->is_null() ? nullptr : &*it;
+FieldReader::FieldReader(const Json& object, std::string what) : what_(std::move(what)) { Open(object); }
+
+void FieldReader::Open(const Json& value) {
+  if (Take(value, object_)) return;
+  status_ = absl::DataLossError(
+      absl::StrCat("stored record of ", what_, ": expected a JSON object, found ", TypeName(value)));
+}
+
+std::optional<Json> FieldReader::FindAny(const char* name) const {
+  if (!status_.ok()) return std::nullopt;
+  Json value;
+  if (object_.at_key(name).get(value) != simdjson::SUCCESS) return std::nullopt;
+  return value;
+}
+
+std::optional<Json> FieldReader::Find(const char* name) const {
+  std::optional<Json> value = FindAny(name);
+  return value.has_value() && !value->is_null() ? value : std::nullopt;
 }
 
 void FieldReader::Fail(const char* name, absl::string_view expected, absl::string_view found) {
@@ -53,25 +104,22 @@ void FieldReader::CheckVersion(int newest) {
   }
 }
 
-void FieldReader::ForEach(const char* name, const std::function<absl::Status(const nlohmann::json&)>& read_item) {
-  const nlohmann::json* array = Find(name);
-  if (!array) return;
-  if (!array->is_array()) return Fail(name, "an array", array->type_name());
-  for (const nlohmann::json& item : *array) Merge(read_item(item));
+void FieldReader::ForEach(const char* name, const std::function<absl::Status(const Json&)>& read_item) {
+  std::optional<Json> value = Find(name);
+  if (!value.has_value()) return;
+  simdjson::dom::array items;
+  if (!Take(*value, items)) return Fail(name, "an array", TypeName(*value));
+  for (Json item : items) Merge(read_item(item));
 }
 
 void FieldReader::Read(const char* name, std::string& out) {
-  const nlohmann::json* value = Find(name);
-  if (!value) return;
-  if (!value->is_string()) return Fail(name, "a string", value->type_name());
-  out = value->get_ref<const std::string&>();
+  std::optional<Json> value = Find(name);
+  if (value.has_value() && !Take(*value, out)) Fail(name, "a string", TypeName(*value));
 }
 
 void FieldReader::Read(const char* name, bool& out) {
-  const nlohmann::json* value = Find(name);
-  if (!value) return;
-  if (!value->is_boolean()) return Fail(name, "a boolean", value->type_name());
-  out = value->get<bool>();
+  std::optional<Json> value = Find(name);
+  if (value.has_value() && !Take(*value, out)) Fail(name, "a boolean", TypeName(*value));
 }
 
 void FieldReader::Read(const char* name, int& out) {
@@ -84,27 +132,36 @@ void FieldReader::Read(const char* name, int& out) {
 }
 
 void FieldReader::Read(const char* name, int64_t& out) {
-  const nlohmann::json* value = Find(name);
-  if (!value) return;
-  if (!value->is_number_integer()) return Fail(name, "an integer", value->type_name());
-  out = value->get<int64_t>();
+  std::optional<Json> value = Find(name);
+  if (value.has_value() && !Take(*value, out)) Fail(name, "an integer", TypeName(*value));
 }
 
 void FieldReader::Read(const char* name, double& out) {
-  const nlohmann::json* value = Find(name);
-  if (!value) return;
-  if (!value->is_number()) return Fail(name, "a number", value->type_name());
-  out = value->get<double>();
+  std::optional<Json> value = Find(name);
+  if (value.has_value() && !Take(*value, out)) Fail(name, "a number", TypeName(*value));
 }
 
 void FieldReader::Read(const char* name, std::map<std::string, std::string>& out) {
-  const nlohmann::json* value = Find(name);
-  if (!value) return;
-  if (!value->is_object()) return Fail(name, "an object of strings", value->type_name());
-  for (const auto& [key, text] : value->items()) {
-    if (!text.is_string()) return Fail(name, "an object of strings", text.type_name());
-    out[key] = text.get_ref<const std::string&>();
+  std::optional<Json> value = Find(name);
+  if (!value.has_value()) return;
+  simdjson::dom::object members;
+  if (!Take(*value, members)) return Fail(name, "an object of strings", TypeName(*value));
+  for (auto [key, text] : members) {
+    if (!Take(text, out[std::string(key)])) return Fail(name, "an object of strings", TypeName(text));
   }
+}
+
+void FieldReader::Read(const char* name, std::map<std::string, int>& out) {
+  std::optional<Json> value = Find(name);
+  if (!value.has_value()) return;
+  simdjson::dom::object members;
+  if (!Take(*value, members)) return Fail(name, "an object of numbers", TypeName(*value));
+  FieldReader numbers(*value, what_);
+  for (auto member : members) {
+    std::string key(member.key);
+    numbers.Read(key.c_str(), out[key]);
+  }
+  Merge(numbers.status());
 }
 
 void FieldReader::ReadTime(const char* name, absl::Time& out) {
@@ -115,10 +172,9 @@ void FieldReader::ReadTime(const char* name, absl::Time& out) {
 }
 
 void FieldReader::ReadDuration(const char* name, absl::Duration& out) {
-  if (!status_.ok()) return;
-  auto it = object_.find(name);
-  if (it == object_.end()) return;
-  if (it->is_null()) {
+  std::optional<Json> value = FindAny(name);
+  if (!value.has_value()) return;
+  if (value->is_null()) {
     out = absl::InfiniteDuration();
     return;
   }

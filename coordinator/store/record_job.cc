@@ -1,9 +1,9 @@
 #include "coordinator/store/record_job.h"
 
+#include <optional>
+#include <string_view>
 #include <utility>
 #include <vector>
-
-#include <nlohmann/json.hpp>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
@@ -13,8 +13,6 @@
 
 namespace llmctl::store {
 namespace {
-
-using nlohmann::json;
 
 constexpr int kVersion = 1;
 
@@ -35,7 +33,7 @@ JsonText EncodeRequirements(const JobRequirements& r) {
           {"keep_last", r.keep_last}};
 }
 
-absl::Status DecodeRequirements(const json& object, const std::string& what, JobRequirements& r) {
+absl::Status DecodeRequirements(const Json& object, const std::string& what, JobRequirements& r) {
   FieldReader fields(object, what);
   fields.Read("workers_min", r.workers_min);
   fields.Read("workers_max", r.workers_max);
@@ -65,7 +63,7 @@ JsonText EncodeDiagnosis(const Diagnosis& d) {
           {"advice", d.advice}};
 }
 
-absl::Status DecodeDiagnosis(const json& object, const std::string& what, Diagnosis& d) {
+absl::Status DecodeDiagnosis(const Json& object, const std::string& what, Diagnosis& d) {
   FieldReader fields(object, what);
   fields.Read("rule", d.rule);
   fields.ReadEnum("class", FailureClass::kUnknown, FailureClassName, d.failure_class);
@@ -101,7 +99,7 @@ JsonText EncodeExit(const RankExit& exit) {
           {"diagnosis", EncodeDiagnosis(exit.diagnosis)}};
 }
 
-absl::Status DecodeExit(const json& object, const std::string& what, RankExit& exit) {
+absl::Status DecodeExit(const Json& object, const std::string& what, RankExit& exit) {
   FieldReader fields(object, what);
   fields.Read("exit_code", exit.exit_code);
   fields.Read("signal", exit.signal);
@@ -111,7 +109,7 @@ absl::Status DecodeExit(const json& object, const std::string& what, RankExit& e
   fields.Read("start_failed", exit.start_failed);
   fields.Read("log_tail", exit.log_tail);
   fields.Read("kernel_log", exit.kernel_log);
-  if (const json* diagnosis = fields.Find("diagnosis")) {
+  if (std::optional<Json> diagnosis = fields.Find("diagnosis")) {
     fields.Merge(DecodeDiagnosis(*diagnosis, what, exit.diagnosis));
   }
   return fields.status();
@@ -162,7 +160,7 @@ JsonText EncodeAttempt(const Attempt& attempt) {
   return out;
 }
 
-absl::Status DecodeRank(const json& object, const std::string& what, RankState& rank) {
+absl::Status DecodeRank(const Json& object, const std::string& what, RankState& rank) {
   FieldReader fields(object, what);
   std::string node;
   fields.Read("node", node);
@@ -171,22 +169,25 @@ absl::Status DecodeRank(const json& object, const std::string& what, RankState& 
   fields.ReadEnum("phase", RankPhase::kExited, RankPhaseName, rank.phase);
   fields.Read("pid", rank.pid);
   fields.Read("exit_order", rank.exit_order);
-  if (const json* exit = fields.Find("exit")) fields.Merge(DecodeExit(*exit, what, rank.exit.emplace()));
+  if (std::optional<Json> exit = fields.Find("exit")) fields.Merge(DecodeExit(*exit, what, rank.exit.emplace()));
   return fields.status();
 }
 
-absl::Status DecodeNode(const json& item, const std::string& what, std::vector<NodeId>& nodes) {
-  if (!item.is_string()) return absl::DataLossError(absl::StrCat("stored record of ", what, ": a node is no text"));
-  nodes.emplace_back(item.get<std::string>());
+absl::Status DecodeNode(const Json& item, const std::string& what, std::vector<NodeId>& nodes) {
+  std::string_view name;
+  if (item.get(name) != simdjson::SUCCESS) {
+    return absl::DataLossError(absl::StrCat("stored record of ", what, ": a node is no text"));
+  }
+  nodes.emplace_back(std::string(name));
   return absl::OkStatus();
 }
 
-absl::Status DecodeFailure(const json& object, const std::string& what, GangFailure& failure) {
+absl::Status DecodeFailure(const Json& object, const std::string& what, GangFailure& failure) {
   FieldReader fields(object, what);
   std::string old_class;
   fields.Read("class", old_class);
   if (!old_class.empty()) failure.diagnosis = DiagnosisOfClass(old_class);
-  if (const json* diagnosis = fields.Find("diagnosis")) {
+  if (std::optional<Json> diagnosis = fields.Find("diagnosis")) {
     fields.Merge(DecodeDiagnosis(*diagnosis, what, failure.diagnosis));
   }
   fields.Read("text", failure.text);
@@ -196,20 +197,20 @@ absl::Status DecodeFailure(const json& object, const std::string& what, GangFail
   return fields.status();
 }
 
-absl::Status DecodeAttempt(const json& object, const std::string& what, Attempt& attempt) {
+absl::Status DecodeAttempt(const Json& object, const std::string& what, Attempt& attempt) {
   FieldReader fields(object, what);
   fields.Read("number", attempt.number);
   fields.Read("generation", attempt.generation);
-  fields.ForEach("ranks", [&](const json& item) { return DecodeRank(item, what, attempt.ranks.emplace_back()); });
+  fields.ForEach("ranks", [&](const Json& item) { return DecodeRank(item, what, attempt.ranks.emplace_back()); });
   fields.Read("ranks_requested", attempt.ranks_requested);
-  fields.ForEach("unreleased", [&](const json& item) { return DecodeNode(item, what, attempt.unreleased); });
+  fields.ForEach("unreleased", [&](const Json& item) { return DecodeNode(item, what, attempt.unreleased); });
   fields.ReadEnum("stop", StopRequest::kYield, StopRequestName, attempt.stop);
   fields.Read("stop_reason", attempt.stop_reason);
   fields.ReadTime("start_time", attempt.start_time);
   fields.Read("start_checkpoint_step", attempt.start_checkpoint_step);
   fields.Read("trainer_digest", attempt.trainer_digest);
   fields.Read("search_checkpoints", attempt.search_checkpoints);
-  if (const json* failure = fields.Find("failure")) {
+  if (std::optional<Json> failure = fields.Find("failure")) {
     fields.Merge(DecodeFailure(*failure, what, attempt.failure.emplace()));
   }
   return fields.status();
@@ -219,11 +220,11 @@ JsonText EncodePastAttempt(const PastAttempt& past) {
   return {{"number", past.number}, {"generation", past.generation}, {"nodes", EncodeNodes(past.nodes)}};
 }
 
-absl::Status DecodePastAttempt(const json& object, const std::string& what, PastAttempt& past) {
+absl::Status DecodePastAttempt(const Json& object, const std::string& what, PastAttempt& past) {
   FieldReader fields(object, what);
   fields.Read("number", past.number);
   fields.Read("generation", past.generation);
-  fields.ForEach("nodes", [&](const json& item) { return DecodeNode(item, what, past.nodes); });
+  fields.ForEach("nodes", [&](const Json& item) { return DecodeNode(item, what, past.nodes); });
   return fields.status();
 }
 
@@ -237,7 +238,7 @@ JsonText EncodeCheckpoint(const CheckpointRecord& checkpoint) {
           {"commit_time", EncodeTime(checkpoint.commit_time)}};
 }
 
-absl::Status DecodeCheckpoint(const json& object, const std::string& what, CheckpointRecord& checkpoint) {
+absl::Status DecodeCheckpoint(const Json& object, const std::string& what, CheckpointRecord& checkpoint) {
   FieldReader fields(object, what);
   fields.Read("step", checkpoint.step);
   fields.Read("attempt", checkpoint.attempt);
@@ -253,22 +254,20 @@ void DecodeFailureOfJob(FieldReader& fields, const std::string& what, Job& job) 
   std::string old_class;
   fields.Read("failure_class", old_class);
   if (!old_class.empty()) job.failure = DiagnosisOfClass(old_class);
-  if (const json* diagnosis = fields.Find("failure")) fields.Merge(DecodeDiagnosis(*diagnosis, what, job.failure));
+  if (std::optional<Json> diagnosis = fields.Find("failure")) {
+    fields.Merge(DecodeDiagnosis(*diagnosis, what, job.failure));
+  }
   fields.Read("first_cause", job.first_cause);
   fields.ReadTime("retry_time", job.retry_time);
   fields.Read("user_restarts", job.user_restarts);
   int out_of_memory_restarts = 0;
   fields.Read("out_of_memory_restarts", out_of_memory_restarts);
   if (out_of_memory_restarts > 0) job.limited_retries["memory"] = out_of_memory_restarts;
-  if (const json* retries = fields.Find("limited_retries"); retries != nullptr && retries->is_object()) {
-    FieldReader counts(*retries, what);
-    for (const auto& [rule, count] : retries->items()) counts.Read(rule.c_str(), job.limited_retries[rule]);
-    fields.Merge(counts.status());
-  }
+  fields.Read("limited_retries", job.limited_retries);
   fields.Read("infrastructure_failures", job.infrastructure_failures);
   fields.ReadDuration("backoff", job.backoff);
   auto read_nodes = [&](const char* name, std::vector<NodeId>& nodes) {
-    fields.ForEach(name, [&](const json& item) { return DecodeNode(item, what, nodes); });
+    fields.ForEach(name, [&](const Json& item) { return DecodeNode(item, what, nodes); });
   };
   read_nodes("avoided_nodes", job.avoided_nodes);
   read_nodes("accused_nodes", job.accused_nodes);
@@ -341,9 +340,8 @@ std::string EncodeJob(const Job& job) {
 }
 
 absl::StatusOr<Job> DecodeJob(const JobId& id, absl::string_view blob) {
-  json object = json::parse(blob.begin(), blob.end(), nullptr, /*allow_exceptions=*/false);
   std::string what = absl::StrCat("job ", id.value());
-  FieldReader fields(object, what);
+  FieldReader fields(blob, what);
   Job job;
   job.id = id;
   fields.CheckVersion(kVersion);
@@ -353,7 +351,7 @@ absl::StatusOr<Job> DecodeJob(const JobId& id, absl::string_view blob) {
   std::string spec;
   fields.Read("spec", spec);
   if (!absl::Base64Unescape(spec, &job.spec)) fields.Fail("spec", "base64", "something else");
-  if (const json* requirements = fields.Find("requirements")) {
+  if (std::optional<Json> requirements = fields.Find("requirements")) {
     fields.Merge(DecodeRequirements(*requirements, what, job.requirements));
   }
   // Records of before it could shrink have none.
@@ -362,11 +360,13 @@ absl::StatusOr<Job> DecodeJob(const JobId& id, absl::string_view blob) {
   fields.Read("idempotency_key", job.idempotency_key);
   DecodeProgressOfJob(fields, job);
   DecodeFailureOfJob(fields, what, job);
-  if (const json* attempt = fields.Find("attempt")) fields.Merge(DecodeAttempt(*attempt, what, job.attempt.emplace()));
-  fields.ForEach("past_attempts", [&](const json& item) {
+  if (std::optional<Json> attempt = fields.Find("attempt")) {
+    fields.Merge(DecodeAttempt(*attempt, what, job.attempt.emplace()));
+  }
+  fields.ForEach("past_attempts", [&](const Json& item) {
     return DecodePastAttempt(item, what, job.past_attempts.emplace_back());
   });
-  fields.ForEach("checkpoints", [&](const json& item) {
+  fields.ForEach("checkpoints", [&](const Json& item) {
     return DecodeCheckpoint(item, what, job.checkpoints.emplace_back());
   });
   if (!fields.status().ok()) return fields.status();

@@ -1,8 +1,8 @@
 #include "coordinator/store/record_node.h"
 
+#include <optional>
+#include <string_view>
 #include <utility>
-
-#include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
 
@@ -11,8 +11,6 @@
 
 namespace llmctl::store {
 namespace {
-
-using nlohmann::json;
 
 constexpr int kVersion = 1;
 
@@ -31,7 +29,7 @@ JsonText EncodeStrike(const Strike& strike) {
           {"job", strike.job.value()}};
 }
 
-absl::Status DecodeStrike(const json& object, const std::string& what, Strike& strike) {
+absl::Status DecodeStrike(const Json& object, const std::string& what, Strike& strike) {
   FieldReader fields(object, what);
   std::string job;
   fields.ReadTime("time", strike.time);
@@ -59,13 +57,13 @@ JsonText EncodePreflight(const PreflightReport& report) {
           {"checks", checks}};
 }
 
-absl::Status DecodePreflight(const json& object, const std::string& what, PreflightReport& report) {
+absl::Status DecodePreflight(const Json& object, const std::string& what, PreflightReport& report) {
   FieldReader fields(object, what);
   fields.ReadTime("time", report.time);
   fields.Read("boot_id", report.boot_id);
   fields.Read("passed", report.passed);
   fields.Read("failure", report.failure);
-  fields.ForEach("checks", [&](const json& item) {
+  fields.ForEach("checks", [&](const Json& item) {
     FieldReader of_check(item, what);
     PreflightCheck& check = report.checks.emplace_back();
     of_check.Read("name", check.name);
@@ -102,7 +100,7 @@ JsonText EncodeStanding(const NodeStanding& standing) {
   return out;
 }
 
-absl::Status DecodeStanding(const json& object, const std::string& what, NodeStanding& standing) {
+absl::Status DecodeStanding(const Json& object, const std::string& what, NodeStanding& standing) {
   FieldReader fields(object, what);
   fields.ReadEnum("service", NodeService::kDrained, NodeServiceName, standing.service);
   fields.Read("service_reason", standing.service_reason);
@@ -114,7 +112,7 @@ absl::Status DecodeStanding(const json& object, const std::string& what, NodeSta
   fields.Read("quarantine_reason", standing.quarantine_reason);
   fields.Read("strike_score", standing.strike_score);
   fields.ReadTime("strike_time", standing.strike_time);
-  fields.ForEach("strikes", [&](const json& item) {
+  fields.ForEach("strikes", [&](const Json& item) {
     return DecodeStrike(item, what, standing.strikes.emplace_back());
   });
   fields.Read("quarantines", standing.quarantines);
@@ -122,7 +120,7 @@ absl::Status DecodeStanding(const json& object, const std::string& what, NodeSta
   fields.Read("burn_in_failed", standing.burn_in_failed);
   fields.Read("last_preflight", standing.last_preflight);
   fields.Read("preflight_wanted", standing.preflight_wanted);
-  if (const json* preflight = fields.Find("preflight")) {
+  if (std::optional<Json> preflight = fields.Find("preflight")) {
     fields.Merge(DecodePreflight(*preflight, what, standing.preflight.emplace()));
   }
   return fields.status();
@@ -155,9 +153,8 @@ std::string EncodeNode(const Node& node) {
 }
 
 absl::StatusOr<Node> DecodeNode(const NodeId& id, absl::string_view blob) {
-  json object = json::parse(blob.begin(), blob.end(), nullptr, /*allow_exceptions=*/false);
   std::string what = absl::StrCat("node ", id.value());
-  FieldReader reader(object, what);
+  FieldReader reader(blob, what);
   Node node;
   node.id = id;
   reader.CheckVersion(kVersion);
@@ -167,14 +164,15 @@ absl::StatusOr<Node> DecodeNode(const NodeId& id, absl::string_view blob) {
   reader.Read("trainer_digest", node.trainer_digest);
   reader.Read("fabric_address", node.fabric_address);
   reader.ReadEnum("state", NodeState::kLost, NodeStateName, node.state);
-  reader.ForEach("capabilities", [&](const json& item) {
-    if (!item.is_string()) {
+  reader.ForEach("capabilities", [&](const Json& item) {
+    std::string_view name;
+    if (item.get(name) != simdjson::SUCCESS) {
       return absl::DataLossError(absl::StrCat("stored record of ", what, ": a capability is no text"));
     }
-    node.capabilities.insert(item.get<std::string>());
+    node.capabilities.emplace(name);
     return absl::OkStatus();
   });
-  reader.ForEach("devices", [&](const json& item) {
+  reader.ForEach("devices", [&](const Json& item) {
     FieldReader fields(item, what);
     DeviceInfo device;
     fields.Read("index", device.index);
@@ -185,7 +183,7 @@ absl::StatusOr<Node> DecodeNode(const NodeId& id, absl::string_view blob) {
     node.devices.push_back(std::move(device));
     return fields.status();
   });
-  if (const json* standing = reader.Find("standing")) {
+  if (std::optional<Json> standing = reader.Find("standing")) {
     reader.Merge(DecodeStanding(*standing, what, node.standing));
   }
   if (!reader.status().ok()) return reader.status();

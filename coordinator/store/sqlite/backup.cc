@@ -7,7 +7,6 @@
 #include <fstream>
 #include <utility>
 
-#include <nlohmann/json.hpp>
 #include <soci/sqlite3/soci-sqlite3.h>
 
 #include "absl/strings/str_cat.h"
@@ -21,8 +20,6 @@
 
 namespace llmctl::store {
 namespace {
-
-using nlohmann::json;
 
 constexpr char kMagic[] = "llmctl-backup";
 constexpr int kFormat = 1;
@@ -153,12 +150,13 @@ absl::StatusOr<BackupHeader> ReadBackupHeader(const std::string& path) {
   if (!file.is_open()) return ErrnoStatus(errno, absl::StrCat("open backup ", path));
   std::string text(kBackupHeaderBytes, '\0');
   file.read(text.data(), kBackupHeaderBytes);
-  json parsed = json::parse(text.substr(0, file.gcount()), nullptr, /*allow_exceptions=*/false);
-  if (!parsed.is_object() || parsed.value("what", json()) != kMagic) {
+  FieldReader fields(absl::string_view(text.data(), file.gcount()), absl::StrCat("backup ", path));
+  std::string what;
+  fields.Read("what", what);
+  if (what != kMagic) {
     return absl::InvalidArgumentError(
         absl::StrCat(path, " is not a backup: expected a file made by `llmctl admin backup`"));
   }
-  FieldReader fields(parsed, absl::StrCat("backup ", path));
   BackupHeader header;
   int format = 0;
   fields.Read("format", format);
