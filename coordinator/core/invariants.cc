@@ -1,10 +1,14 @@
 #include "coordinator/core/invariants.h"
 
 #include <algorithm>
+#include <charconv>
+#include <limits>
+#include <set>
+#include <system_error>
 #include <utility>
 #include <vector>
 
-#include "absl/strings/numbers.h"
+#include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
@@ -51,6 +55,7 @@ std::string BrokenGang(const State& state, const Job& job) {
   if (world % r.devices_per_worker != 0 || workers < r.workers_min || workers > workers_most) {
     return "its gang is not whole";
   }
+  const GenerationId generation = CurrentGeneration(job);
   for (auto rank_at = attempt.ranks.begin(); rank_at != attempt.ranks.end(); ++rank_at) {
     const RankState& rank = *rank_at;
     auto shares = [&](const RankState& other) { return other.device == rank.device && other.node == rank.node; };
@@ -59,7 +64,7 @@ std::string BrokenGang(const State& state, const Job& job) {
     if (!attempt.ranks_requested && rank.phase != RankPhase::kAssigned) return "a rank runs that was never requested";
     if (attempt.ranks_requested && !MayHaveProcesses(attempt, rank.node)) continue;
     auto owner = state.device_owner.find({rank.node, rank.device});
-    if (owner == state.device_owner.end() || owner->second != CurrentGeneration(job)) {
+    if (owner == state.device_owner.end() || owner->second != generation) {
       return absl::StrCat("it does not own device ", rank.device, " of ", rank.node.value());
     }
   }
@@ -95,8 +100,8 @@ void FindDeviceViolations(const State& state, std::vector<std::string>& out) {
     const RankState& rank;
     const JobId& job;
   };
-  // A handful, looked through after every step of a simulation: a vector is cheaper than a map.
-  std::vector<Use> uses;
+  // A handful, looked through after every step of a simulation: cheaper than a map.
+  absl::InlinedVector<Use, 16> uses;
   for (const auto& [id, job] : state.jobs) {
     if (!HasLiveGang(job.phase)) continue;
     for (const RankState& rank : job.attempt->ranks) {
@@ -122,27 +127,48 @@ bool IsKeyOf(absl::string_view key, const Job& job) {
   return absl::ConsumePrefix(&key, job.project) && absl::ConsumePrefix(&key, "/") && key == job.idempotency_key;
 }
 
-bool IsIndexOf(const JobIndex& index, const State& state) {
-  // Everything that belongs in a set is there, and nothing else, for it has no more elements.
-  size_t with_gang = 0, queued = 0, newcomers = 0;
-  for (const auto& [id, job] : state.jobs) {
-    bool live = HasLiveGang(job.phase), waits = job.phase == JobPhase::kQueued;
-    bool fresh = waits && !state.waiting_reason.contains(id);
-    if (live && !index.with_gang.contains(id)) return false;
-    if (waits && !index.queued.contains(id)) return false;
-    if (fresh && !index.newcomers.contains(id)) return false;
-    with_gang += live;
-    queued += waits;
-    newcomers += fresh;
+// A set of ids, walked through beside the jobs: both are in the order of their ids.
+class Walk {
+ public:
+  explicit Walk(const std::set<JobId>& ids) : at_(ids.begin()), end_(ids.end()) {}
+
+  // Whether the set has `id` next exactly if it should.
+  bool Agrees(const JobId& id, bool member) {
+    bool there = at_ != end_ && *at_ == id;
+    if (there) ++at_;
+    return there == member;
   }
-  return with_gang == index.with_gang.size() && queued == index.queued.size() && newcomers == index.newcomers.size();
+  bool AtEnd() const { return at_ == end_; }
+
+ private:
+  std::set<JobId>::const_iterator at_;
+  const std::set<JobId>::const_iterator end_;
+};
+
+bool IsIndexOf(const JobIndex& index, const State& state) {
+  Walk with_gang(index.with_gang), queued(index.queued), newcomers(index.newcomers);
+  for (const auto& [id, job] : state.jobs) {
+    bool waits = job.phase == JobPhase::kQueued;
+    if (!with_gang.Agrees(id, HasLiveGang(job.phase)) || !queued.Agrees(id, waits)) return false;
+    if (!newcomers.Agrees(id, waits && !state.waiting_reason.contains(id))) return false;
+  }
+  return with_gang.AtEnd() && queued.AtEnd() && newcomers.AtEnd();
+}
+
+// What the counter of jobs gave it; of an id that it did not make, more than any counter.
+int64_t NumberOf(const JobId& id) {
+  constexpr int64_t kNone = std::numeric_limits<int64_t>::max();
+  absl::string_view digits = id.value();
+  if (!absl::ConsumePrefix(&digits, "j-")) return kNone;
+  int64_t number = 0;
+  auto [end, error] = std::from_chars(digits.begin(), digits.end(), number);
+  return error == std::errc() && end == digits.end() ? number : kNone;
 }
 
 void FindIndexViolations(const State& state, std::vector<std::string>& out) {
   size_t keyed = 0;
   for (const auto& [id, job] : state.jobs) {
-    int64_t number = 0;
-    if (!absl::SimpleAtoi(absl::StripPrefix(id.value(), "j-"), &number) || number >= state.counters.next_job) {
+    if (NumberOf(id) >= state.counters.next_job) {
       out.push_back(absl::StrCat("job ", id.value(), " is beyond the counter ", state.counters.next_job));
     }
     keyed += !job.idempotency_key.empty();

@@ -56,6 +56,8 @@ placement::Snapshot MakeSnapshot(const State& state) {
   for (const JobId& id : snapshot.whole_queue ? state.index.queued : state.index.newcomers) {
     snapshot.candidates.push_back(MakeCandidate(state.jobs.at(id)));
   }
+  // Hosts are for those who want to be placed.
+  if (snapshot.candidates.empty()) return snapshot;
   for (const auto& [id, node] : state.nodes) {
     if (!TakesRanks(node)) {
       snapshot.closed.push_back({id, WhyNoRanks(node)});

@@ -91,6 +91,8 @@ void Turn::Disarm(const NodeId& node, Timer::Purpose purpose) {
 
 std::vector<Command> Turn::Finish() {
   std::vector<Command> out;
+  // With the counters and the plan.
+  out.reserve(jobs_.size() + forgotten_.size() + nodes_.size() + history_.size() + outward_.size() + 2);
   if (!jobs_.empty() || !forgotten_.empty() || !nodes_.empty()) {
     ++state.counters.revision;
     out.push_back(PersistCounters{});

@@ -47,7 +47,7 @@ std::vector<Slot> Fit(const Candidate& candidate, FreeByFlavor& free) {
 // The devices that are left while gangs are placed one after another.
 class Room {
  public:
-  explicit Room(const std::vector<Host>& hosts) : hosts_(hosts) {
+  explicit Room(std::vector<Host> hosts) : hosts_(std::move(hosts)) {
     for (size_t i = 0; i < hosts_.size(); ++i) {
       const Host& host = hosts_[i];
       index_[host.node] = i;
@@ -85,9 +85,9 @@ class Room {
 
 }  // namespace
 
-Plan MakePlan(const Snapshot& snapshot) {
+Plan MakePlan(Snapshot snapshot) {
   Plan plan{.revision = snapshot.revision, .whole_queue = snapshot.whole_queue, .room = snapshot.room};
-  Room room(snapshot.hosts);
+  Room room(std::move(snapshot.hosts));
   std::vector<const Candidate*> left_out;
   // Room only shrinks here: what has not fitted once fits no more.
   std::map<Shape, std::string> misfits;

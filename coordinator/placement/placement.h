@@ -58,6 +58,6 @@ struct Snapshot {
 // later ones from being placed. A gang has as many workers as fit between its bounds, where possible a number
 // that divides the batch; a worker's devices are on one host, and workers share hosts so that few are used.
 // Unplaced jobs get a reason that a person can act on.
-Plan MakePlan(const Snapshot& snapshot);
+Plan MakePlan(Snapshot snapshot);
 
 }  // namespace llmctl::placement

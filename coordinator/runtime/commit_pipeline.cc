@@ -21,14 +21,16 @@ void CommitPipeline::Acknowledge(int64_t link, std::function<void()> give, int64
 std::shared_ptr<const std::vector<store::Change>> CommitPipeline::Begin() {
   if (in_flight_ > 0) return nullptr;
   PassEmptySteps();
-  std::vector<store::Change> batch;
-  for (size_t i = durable_; i < steps_.size(); ++i) {
-    // Kept in the step as well: they are published when durable, and written again if this fails.
+  if (durable_ == steps_.size()) return nullptr;
+  in_flight_ = steps_.size() - durable_;
+  // Kept in the steps as well: they are published when durable, and written again if this fails.
+  std::vector<store::Change> batch = steps_[durable_].changes;
+  for (size_t i = durable_ + 1; i < steps_.size(); ++i) {
     batch.insert(batch.end(), steps_[i].changes.begin(), steps_[i].changes.end());
   }
-  if (batch.empty()) return nullptr;
-  in_flight_ = steps_.size() - durable_;
-  return std::make_shared<const std::vector<store::Change>>(DropReplaced(std::move(batch)));
+  // A step by itself writes each record once.
+  if (in_flight_ > 1) batch = DropReplaced(std::move(batch));
+  return std::make_shared<const std::vector<store::Change>>(std::move(batch));
 }
 
 void CommitPipeline::Succeeded() {
@@ -61,6 +63,7 @@ void CommitPipeline::GatherAcknowledgements() {
 std::vector<StepOutput> CommitPipeline::TakeDurable() {
   if (in_flight_ == 0) PassEmptySteps();
   std::vector<StepOutput> out;
+  out.reserve(durable_);
   for (; durable_ > 0; --durable_) {
     out.push_back(std::move(steps_.front()));
     steps_.pop_front();

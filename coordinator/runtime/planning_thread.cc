@@ -35,7 +35,7 @@ void PlanningThread::Run() {
       snapshot = *std::exchange(next_, std::nullopt);
     }
     Instant begin = Now();
-    Plan plan = placement::MakePlan(snapshot);
+    Plan plan = placement::MakePlan(std::move(snapshot));
     done_(std::move(plan), Now() - begin);
   }
 }

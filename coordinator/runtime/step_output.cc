@@ -13,6 +13,8 @@ StepOutput SortCommands(const core::State& state, std::vector<core::Command> com
   StepOutput out;
   out.revision = state.counters.revision;
   bool counters = false;
+  // Most are records, and the counters come behind them.
+  out.changes.reserve(commands.size() + 1);
   for (core::Command& command : commands) {
     std::visit(Overloaded{
                    [&](core::PersistJob& c) {

@@ -1,6 +1,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
 
 #include "worker/agent/core/step.h"
@@ -15,7 +16,7 @@ std::vector<std::string> FindViolations(const State& state) {
     const GenerationId& generation;
     int rank;
   };
-  std::vector<Use> uses;
+  absl::InlinedVector<Use, 8> uses;
   auto name = [](const GenerationId& id) { return absl::StrCat(id.job.value(), "/", id.attempt, "/", id.generation); };
   auto rank_name = [&](const GenerationId& id, int rank) { return absl::StrCat(name(id), " rank ", rank); };
   for (const auto& [id, gang] : state.gangs) {

@@ -70,6 +70,8 @@ void FireTimer(State& state, const TimerFired& event, Commands& out) {
 
 std::vector<Command> Step(State& state, const Event& event, Instant /*now*/) {
   Commands out;
+  // Most steps ask for no more.
+  out.reserve(3);
   std::visit(Overloaded{
                  [&](const ShimFound& e) { AdoptShim(state, e); },
                  [&](const AgentStarted&) { Start(state, out); },
