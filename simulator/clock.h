@@ -20,11 +20,11 @@ class Clock {
 
   Instant At(absl::Duration true_time) const {
     absl::Duration mine = Stretch(true_time, gain_);
-    return {mine, absl::FromUnixSeconds(1'700'000'000) + mine + jumped_};
+    return {mine, wall_at_zero_ + mine};
   }
   // How long it truly takes until `mine` has passed here.
   absl::Duration TrueLength(absl::Duration mine) const { return Stretch(mine, loss_); }
-  void Jump(absl::Duration by) { jumped_ += by; }
+  void Jump(absl::Duration by) { wall_at_zero_ += by; }
 
  private:
   // In whole nanoseconds, as clocks count.
@@ -36,7 +36,7 @@ class Clock {
 
   double gain_ = 0.0;  // of this clock in a true second
   double loss_ = 0.0;  // of true time in a second of this clock
-  absl::Duration jumped_ = absl::ZeroDuration();
+  absl::Time wall_at_zero_ = absl::FromUnixSeconds(1'700'000'000);
 };
 
 }  // namespace llmctl::simulator

@@ -142,8 +142,9 @@ void Coordinator::Plan() {
 }
 
 void Coordinator::Renew(const Node& node) {
-  core_->leases.Renew(node.id, node.incarnation, Now());
-  if (core_->leases.Holds(node.id, node.incarnation)) core_->heard[node.id] = Now().monotonic;
+  const Instant now = Now();
+  core_->leases.Renew(node.id, node.incarnation, now);
+  if (core_->leases.Holds(node.id, node.incarnation)) core_->heard[node.id] = now.monotonic;
 }
 
 // Whatever lease begins meanwhile ends later.

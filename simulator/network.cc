@@ -39,11 +39,11 @@ absl::Duration Network::DelayInOrder(Direction& direction) {
 }
 
 template <typename Message>
-void Network::SendMessage(int64_t id, Link& link, Message message) {
+void Network::SendMessage(int64_t id, Link& link, Message&& message) {
   Direction& direction = DirectionOf(link, IsUp(message));
   ++direction.under_way;
   sim_.After(DelayInOrder(direction), [this, id, message = std::move(message)]() mutable {
-    Arrive(id, IsUp(message), std::move(message));
+    Arrive(id, IsUp(message), message);
   });
 }
 
@@ -51,7 +51,7 @@ void Network::SendClose(int64_t id, Link& link, bool up, Delivery close) {
   Direction& direction = DirectionOf(link, up);
   ++direction.under_way;
   sim_.After(DelayInOrder(direction), [this, id, up, close = std::move(close)]() mutable {
-    Arrive(id, up, std::move(close));
+    Arrive(id, up, close);
   });
 }
 
@@ -60,18 +60,18 @@ template <typename Message>
 void Network::Repeat(int64_t id, Link& link, const Message& message) {
   if (repeats_ == 0 || !MayRepeat(message) || !sim_.dice().Happens(repeats_)) return;
   sim_.Reached(Probe::kMessageRepeated);
-  if (sim_.dice().Happens(0.5)) return SendMessage(id, link, message);
+  if (sim_.dice().Happens(0.5)) return SendMessage(id, link, Message(message));
   sim_.After(sim_.dice().Between(absl::ZeroDuration(), kRepeatLate), [this, id, message]() mutable {
     auto found = links_.find(id);
     if (found == links_.end()) return;
     sim_.Reached(Probe::kMessageOvertaken);
     ++DirectionOf(found->second, IsUp(message)).under_way;
-    Arrive(id, IsUp(message), std::move(message));
+    Arrive(id, IsUp(message), message);
   });
 }
 
 template <typename Content>
-void Network::Arrive(int64_t id, bool up, Content content) {
+void Network::Arrive(int64_t id, bool up, Content& content) {
   auto found = links_.find(id);
   if (found == links_.end()) return;
   Direction& direction = DirectionOf(found->second, up);

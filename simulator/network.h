@@ -93,12 +93,13 @@ class Network {
   // When what is sent now arrives, behind all that was sent before.
   absl::Duration DelayInOrder(Direction& direction);
   template <typename Message>
-  void SendMessage(int64_t id, Link& link, Message message);
+  void SendMessage(int64_t id, Link& link, Message&& message);
   template <typename Message>
   void Repeat(int64_t id, Link& link, const Message& message);
   void SendClose(int64_t id, Link& link, bool up, Delivery close);
+  // Takes `content` along if it has to wait.
   template <typename Content>
-  void Arrive(int64_t id, bool up, Content content);
+  void Arrive(int64_t id, bool up, Content& content);
   void Deliver(int64_t id, const agent::AgentMessage& message);
   void Deliver(int64_t id, const agent::Event& message);
   void Deliver(int64_t, Delivery& delivery) { delivery(); }

@@ -31,11 +31,12 @@ bool Simulation::RunNext() {
   std::pop_heap(agenda_.begin(), agenda_.end(), Later());
   Entry next = agenda_.back();
   agenda_.pop_back();
-  Action action = std::move(held_[next.slot]);
-  free_slots_.push_back(next.slot);
   now_ = next.at;
   ++actions_;
+  Action& action = held_[next.slot];
   action();
+  action = nullptr;
+  free_slots_.push_back(next.slot);
   return true;
 }
 

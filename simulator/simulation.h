@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <initializer_list>
 #include <string>
 #include <vector>
@@ -62,8 +63,8 @@ class Simulation {
  private:
   struct Entry {
     int64_t at = 0;
-    int64_t number = 0;
-    uint32_t slot = 0;  // in actions_held_
+    uint32_t number = 0;
+    uint32_t slot = 0;  // in held_
   };
   struct Later {
     bool operator()(const Entry& a, const Entry& b) const {
@@ -78,11 +79,11 @@ class Simulation {
   const bool print_trace_;
   Dice dice_;
   int64_t now_ = 0;  // nanoseconds
-  // A heap of small entries: the actions themselves stay where they are.
+  // A heap of small entries: the actions themselves stay where they are, also while they run.
   std::vector<Entry> agenda_;
-  std::vector<Action> held_;
+  std::deque<Action> held_;
   std::vector<uint32_t> free_slots_;
-  int64_t next_number_ = 0;
+  uint32_t next_number_ = 0;
   int64_t actions_ = 0;
   uint64_t trace_hash_ = 0;
   std::string violation_;
