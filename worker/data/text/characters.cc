@@ -6,7 +6,6 @@
 #include <unicode/uchar.h>
 
 #include "worker/data/text/rule_tables.h"
-#include "worker/data/text/utf8.h"
 
 namespace llmctl::data {
 namespace {
@@ -41,6 +40,12 @@ std::vector<uint32_t> AllClasses() {
     char32_t end = i + 1 < runs.size() ? runs[i + 1].first : kCodePoints;
     for (char32_t code = runs[i].first; code < end; ++code) all[code] |= runs[i].classes;
   }
+  for (char32_t code = 0; code < kCodePoints; ++code) {
+    // Digits stand before units; the last ones are prefixes, suffixes and infixes under conditions.
+    bool named = code >= '0' && code <= '9';
+    for (char32_t mark : {'+', '-', '*', '^', '.', ',', ':', '<', '>', '=', '/', '~', '%', '$'}) named |= code == mark;
+    if (named || (all[code] & (kPrefix | kSuffix | kIcon | kQuote | kCurrency)) != 0) all[code] |= kMaySplit;
+  }
   return all;
 }
 
@@ -72,20 +77,6 @@ CharacterTable::CharacterTable() {
   for (char32_t code = 0; code < kCodePoints; ++code) {
     if (all[code] & kSpace) may_start_space_[FirstByte(code)] = true;
   }
-}
-
-size_t CharacterTable::FindSpace(absl::string_view text) const {
-  const char* at = text.data();
-  const char* end = at + text.size();
-  while (at < end) {
-    if (!MayStartSpace(*at)) {
-      ++at;
-      continue;
-    }
-    const char* start = at;
-    if (Is(NextCodePoint(at), kSpace)) return start - text.data();
-  }
-  return text.size();
 }
 
 absl::string_view CharacterTable::StripStart(absl::string_view text) const {

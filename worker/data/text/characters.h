@@ -11,6 +11,8 @@
 
 #include "absl/strings/string_view.h"
 
+#include "worker/data/text/utf8.h"
+
 namespace llmctl::data {
 
 enum CharacterClass : uint32_t {
@@ -34,6 +36,8 @@ enum CharacterClass : uint32_t {
   kLineEnd = 1u << 15,       // str.splitlines()
   kWordCharacter = 1u << 16, // \w: letters, numbers, underscore
   kDecimal = 1u << 17,       // \d: category Nd
+  // From both.
+  kMaySplit = 1u << 18,      // no rule of the word splitter looks at a text without one of these
 };
 
 class CharacterTable {
@@ -48,7 +52,19 @@ class CharacterTable {
   bool MayStartSpace(char byte) const { return may_start_space_[static_cast<uint8_t>(byte)]; }
 
   // First byte of white space in `text`, or its size.
-  size_t FindSpace(absl::string_view text) const;
+  size_t FindSpace(absl::string_view text) const {
+    const char* at = text.data();
+    const char* end = at + text.size();
+    while (at < end) {
+      if (!MayStartSpace(*at)) {
+        ++at;
+        continue;
+      }
+      const char* start = at;
+      if (Is(NextCodePoint(at), kSpace)) return start - text.data();
+    }
+    return text.size();
+  }
   // str.strip(), lstrip(), rstrip().
   absl::string_view Strip(absl::string_view text) const { return StripEnd(StripStart(text)); }
   absl::string_view StripStart(absl::string_view text) const;

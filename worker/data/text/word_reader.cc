@@ -35,26 +35,39 @@ uint64_t Mix(uint64_t a, uint64_t b) {
   return static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64);
 }
 
-// Most words are short: two overlapping loads take all of them in.
-uint64_t HashText(absl::string_view text) {
-  const char* at = text.data();
-  size_t size = text.size();
-  uint64_t a, b;
-  if (size > 16) return XXH3_64bits(at, size);
-  if (size >= 8) {
-    a = Load64(at);
-    b = Load64(at + size - 8);
-  } else if (size >= 4) {
-    a = Load32(at);
-    b = Load32(at + size - 4);
-  } else {
-    a = size == 0 ? 0 : static_cast<uint8_t>(at[0]) << 16 | static_cast<uint8_t>(at[size / 2]) << 8;
-    b = size == 0 ? 0 : static_cast<uint8_t>(at[size - 1]);
-  }
-  return Mix(a ^ 0x9e3779b97f4a7c15 ^ size, b ^ 0xd1b54a32d192ed03);
-}
+constexpr size_t kInlineBytes = 16;
 
 }  // namespace
+
+WordReader::Text WordReader::KeyOf(absl::string_view text) {
+  const char* at = text.data();
+  size_t size = text.size();
+  Text key;
+  key.size = size;
+  if (size > kInlineBytes) {
+    key.first = XXH3_64bits(at, size);
+  } else if (size >= 8) {
+    key.first = Load64(at);
+    key.last = Load64(at + size - 8);
+  } else if (size >= 4) {
+    key.first = Load32(at);
+    key.last = Load32(at + size - 4);
+  } else if (size > 0) {
+    key.first = static_cast<uint8_t>(at[0]) << 16 | static_cast<uint8_t>(at[size / 2]) << 8;
+    key.last = static_cast<uint8_t>(at[size - 1]);
+  }
+  return key;
+}
+
+absl::string_view WordReader::LongTextOf(const Text& text) {
+  return absl::string_view(reinterpret_cast<const char*>(text.last), text.size);
+}
+
+uint64_t WordReader::HashOf(const Text& text) {
+  // Of long texts `last` is an address.
+  uint64_t last = text.size > kInlineBytes ? 0 : text.last;
+  return Mix(text.first ^ 0x9e3779b97f4a7c15 ^ text.size, last ^ 0xd1b54a32d192ed03);
+}
 
 WordReader::WordReader(const WordSplitter& splitter, Options options)
     : table_(CharacterTable::Get()), splitter_(splitter), joins_(splitter), options_(std::move(options)) {
@@ -63,9 +76,9 @@ WordReader::WordReader(const WordSplitter& splitter, Options options)
 }
 
 void WordReader::Reset() {
-  chunks_.assign(kSlotsAtFirst, Chunk());
-  slots_.assign(kSlotsAtFirst, Slot());
-  chunk_count_ = 0;
+  // What the table has grown to it would grow to again.
+  slots_.assign(std::max(kSlotsAtFirst, slots_.size()), Slot());
+  slot_count_ = 0;
   chunk_tokens_.clear();
   words_.assign(1, Word());
   texts_.clear();
@@ -92,22 +105,27 @@ void WordReader::GrowSlots() {
   std::vector<Slot> old(slots_.size() * 2);
   old.swap(slots_);
   for (const Slot& slot : old) {
-    if (slot.id == 0) continue;
-    size_t at = slot.hash & (slots_.size() - 1);
-    while (slots_[at].id != 0) at = (at + 1) & (slots_.size() - 1);
+    if (slot.text.size == 0) continue;
+    size_t at = HashOf(slot.text) & (slots_.size() - 1);
+    while (slots_[at].text.size != 0) at = (at + 1) & (slots_.size() - 1);
     slots_[at] = slot;
   }
 }
 
-void WordReader::GrowChunks() {
-  std::vector<Chunk> old(chunks_.size() * 2);
-  old.swap(chunks_);
-  for (const Chunk& chunk : old) {
-    if (chunk.count == 0) continue;
-    size_t at = chunk.hash & (chunks_.size() - 1);
-    while (chunks_[at].count != 0) at = (at + 1) & (chunks_.size() - 1);
-    chunks_[at] = chunk;
+WordReader::Slot& WordReader::SlotOf(absl::string_view text) {
+  Text key = KeyOf(text);
+  size_t at = HashOf(key) & (slots_.size() - 1);
+  for (; slots_[at].text.size != 0; at = (at + 1) & (slots_.size() - 1)) {
+    const Text& known = slots_[at].text;
+    if (known.size != key.size || known.first != key.first) continue;
+    if (key.size <= kInlineBytes ? known.last == key.last : LongTextOf(known) == text) return slots_[at];
   }
+  if (key.size > kInlineBytes) key.last = reinterpret_cast<uint64_t>(Keep(text).data());
+  slots_[at] = {key};
+  bytes_ += 2 * sizeof(Slot);
+  if (2 * ++slot_count_ <= slots_.size()) return slots_[at];
+  GrowSlots();
+  return SlotOf(text);
 }
 
 Word WordReader::Describe(absl::string_view text) const {
@@ -138,17 +156,13 @@ Word WordReader::Describe(absl::string_view text) const {
 }
 
 uint32_t WordReader::IdOf(absl::string_view text) {
-  uint64_t hash = HashText(text);
-  size_t at = hash & (slots_.size() - 1);
-  for (; slots_[at].id != 0; at = (at + 1) & (slots_.size() - 1)) {
-    if (slots_[at].hash == hash && words_[slots_[at].id].text == text) return slots_[at].id;
-  }
-  uint32_t id = words_.size();
-  slots_[at] = {hash, id};
-  words_.push_back(Describe(Keep(text)));
-  bytes_ += sizeof(Word) + 2 * sizeof(Slot);
-  if (2 * words_.size() > slots_.size()) GrowSlots();
-  return id;
+  Slot& slot = SlotOf(text);
+  if (slot.id != 0) return slot.id;
+  slot.id = words_.size();
+  absl::string_view kept = text.size() <= kInlineBytes ? Keep(text) : LongTextOf(slot.text);
+  words_.push_back(Describe(kept));
+  bytes_ += sizeof(Word);
+  return slot.id;
 }
 
 // Appends the tokens of `chunk`.
@@ -165,26 +179,24 @@ void WordReader::SplitChunk(absl::string_view chunk) {
 
 void WordReader::ReadChunk(absl::string_view chunk) {
   if (chunk.size() > kRememberedBytesMax) return SplitChunk(chunk);
-  uint64_t hash = HashText(chunk);
-  size_t at = hash & (chunks_.size() - 1);
-  for (; chunks_[at].count != 0; at = (at + 1) & (chunks_.size() - 1)) {
-    const Chunk& known = chunks_[at];
-    if (known.hash != hash || known.size != chunk.size() || std::memcmp(known.text, chunk.data(), known.size) != 0) {
-      continue;
-    }
-    const uint32_t* tokens = chunk_tokens_.data() + known.first;
-    for (uint32_t i = 0; i < known.count; ++i) tokens_.push_back(tokens[i]);
+  const Slot& known = SlotOf(chunk);
+  if (known.count == 1) {
+    tokens_.push_back(known.tokens);
+    return;
+  }
+  if (known.count > 0) {
+    // Not insert(): there are two or three.
+    for (uint32_t i = 0; i < known.count; ++i) tokens_.push_back(chunk_tokens_[known.tokens + i]);
     return;
   }
   size_t first = tokens_.size();
   SplitChunk(chunk);
-  absl::string_view kept = Keep(chunk);
-  uint32_t count = tokens_.size() - first;
-  chunks_[at] = {hash, kept.data(), static_cast<uint32_t>(kept.size()), static_cast<uint32_t>(chunk_tokens_.size()),
-                 count};
+  Slot& slot = SlotOf(chunk);  // words have been added: it may have moved
+  slot.count = tokens_.size() - first;
+  slot.tokens = slot.count == 1 ? tokens_[first] : chunk_tokens_.size();
+  if (slot.count == 1) return;
   chunk_tokens_.insert(chunk_tokens_.end(), tokens_.begin() + first, tokens_.end());
-  bytes_ += 2 * sizeof(Chunk) + count * sizeof(uint32_t);
-  if (2 * ++chunk_count_ > chunks_.size()) GrowChunks();
+  bytes_ += slot.count * sizeof(uint32_t);
 }
 
 void WordReader::ReadTokens(absl::string_view text) {

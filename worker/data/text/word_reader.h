@@ -1,13 +1,14 @@
 // The words of a document as numbers.
 //
 // Text repeats itself: most chunks between white space have been seen before, and most words. A WordReader splits a
-// chunk once and then knows it by its hash (and its bytes: equal hashes are compared), so that reading costs about one
-// look-up per chunk, and each distinct word has one id with what the filters ask about it worked out beforehand.
+// chunk once and then knows it, so that reading costs one look-up per chunk, and each distinct word has one id with
+// what the filters ask about it worked out beforehand. One table holds both, as most chunks are words; texts of up to
+// 16 bytes are held in its slots as two numbers, so that a look-up touches one line of the processor's cache.
 //
 // Scratch of one thread, kept from document to document. Ids are good until the next document is begun: when the
 // tables have grown past their budget, Begin() empties them. Nothing that is read depends on what was read before.
-// Memory: about 64 bytes per distinct word and 48 per distinct chunk, and their text; at most the budget and what one
-// document adds.
+// Memory: about 120 bytes per distinct word and 70 per other distinct chunk, and their text; at most the budget and
+// what one document adds.
 #pragma once
 
 #include <cstddef>
@@ -87,25 +88,29 @@ class WordReader {
   // White space that is a token to spaCy, though no word.
   static constexpr uint32_t kBlank = 0;
 
-  struct Chunk {
-    uint64_t hash = 0;
-    const char* text = nullptr;
+  struct Text {  // what a slot is found by
+    uint64_t first = 0;  // of up to 16 bytes: all of them, in two overlapping halves
+    uint64_t last = 0;   // of more: the hash and the address
     uint32_t size = 0;
-    uint32_t first = 0;  // of its tokens in chunk_tokens_
-    uint32_t count = 0;  // 0: the slot is free
   };
   struct Slot {
-    uint64_t hash = 0;
-    uint32_t id = 0;  // 0: free
+    Text text;
+    uint32_t id = 0;       // as a word; 0 if it has not been one
+    uint32_t tokens = 0;   // as a chunk: the token itself if there is one, else where they begin in chunk_tokens_
+    uint32_t count = 0;    // of the tokens; 0 if it has not been a chunk
   };
 
+  static Text KeyOf(absl::string_view text);
+  static uint64_t HashOf(const Text& text);
+  static absl::string_view LongTextOf(const Text& text);
   void ReadTokens(absl::string_view text);
   void ReadChunk(absl::string_view chunk);
   void SplitChunk(absl::string_view chunk);
   uint32_t IdOf(absl::string_view word);
+  // The slot of `text`, a new one if there is none yet. Good until the next call.
+  Slot& SlotOf(absl::string_view text);
   Word Describe(absl::string_view word) const;
   absl::string_view Keep(absl::string_view text);
-  void GrowChunks();
   void GrowSlots();
   void Reset();
   void JoinTokens();
@@ -118,12 +123,11 @@ class WordReader {
   const Options options_;
   absl::flat_hash_map<std::string, uint16_t> marks_;
 
-  std::vector<Chunk> chunks_;  // open addressing, a power of two
-  size_t chunk_count_ = 0;
+  std::vector<Slot> slots_;  // open addressing, a power of two
+  size_t slot_count_ = 0;
   std::vector<uint32_t> chunk_tokens_;
-  std::vector<Slot> slots_;    // of words, by hash
   std::vector<Word> words_;    // by id; 0 is kBlank
-  std::deque<std::string> texts_;  // blocks that hold the text of chunks and words
+  std::deque<std::string> texts_;  // blocks that hold the text of words and long chunks
   size_t bytes_ = 0;
 
   std::vector<uint32_t> tokens_;  // of the text that is read

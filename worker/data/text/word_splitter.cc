@@ -89,7 +89,19 @@ const std::vector<int>* WordSplitter::FindException(absl::string_view text) cons
 }
 
 void WordSplitter::SplitChunk(absl::string_view chunk, std::vector<absl::string_view>& words) const {
-  Split(chunk, Exceptions::kUse, words);
+  if (!IsPlain(chunk)) return Split(chunk, Exceptions::kUse, words);
+  if (const std::vector<int>* exception = FindException(chunk)) {
+    AppendPieces(chunk, *exception, words);
+  } else if (!chunk.empty()) {
+    words.push_back(chunk);
+  }
+}
+
+bool WordSplitter::IsPlain(absl::string_view chunk) const {
+  for (const char* at = chunk.data(); at < chunk.data() + chunk.size();) {
+    if (table_.Is(NextCodePoint(at), kMaySplit)) return false;
+  }
+  return true;
 }
 
 void WordSplitter::Split(absl::string_view chunk, Exceptions exceptions,

@@ -44,6 +44,8 @@ class WordSplitter {
   enum class Exceptions { kUse, kIgnore };
 
   void Split(absl::string_view chunk, Exceptions exceptions, std::vector<absl::string_view>& words) const;
+  // Whether no rule but that of exceptions can cut it.
+  bool IsPlain(absl::string_view chunk) const;
   void SplitInfixes(absl::string_view chunk, std::vector<absl::string_view>& words) const;
   // Lengths in bytes; 0 where nothing is cut off.
   size_t PrefixLength(absl::string_view text) const;
