@@ -25,10 +25,14 @@ class BpeEncoder : public TextEncoder {
  private:
   void EncodeNormalized(absl::string_view text, std::vector<int32_t>& out);
   void EncodePieces(absl::string_view text, std::vector<int32_t>& out);
+  template <typename Cache>
+  size_t EncodePiece(Cache& cache, absl::string_view piece, const char* text_end, int32_t* out);
   size_t EncodeNewPiece(absl::string_view piece, int32_t* out);
 
   const BpeTokenizer& tokenizer_;
-  PieceCache cache_;
+  // Nearly all pieces are short in scripts of one byte a letter; in others half of the words are not.
+  PieceCache<15, 4> short_pieces_;
+  PieceCache<31, 8> longer_pieces_;
   PieceMerger merger_;
   std::vector<int32_t> block_;  // ids on their way to the caller's vector
   std::string normalized_;

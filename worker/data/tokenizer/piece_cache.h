@@ -1,13 +1,15 @@
 // The ids of pieces that were encoded before: most of a text's pieces are words that occur again and again.
 //
-// Holds pieces of up to 15 bytes and 4 tokens, which are nearly all. A line of the processor's cache has two of them,
-// the one used last first; a third that falls on the line puts out the second. So a look costs one miss at most, and
-// the memory is what the constructor says, whatever the text.
+// A piece has two places where it can be, side by side, the one used last first; a third that falls there puts out the
+// second. So a look costs one miss of the processor's cache or two, and the memory is what the constructor says,
+// whatever the text. Pieces of more bytes or ids than the parameters say are not for this cache.
 //
 // One per thread.
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <utility>
@@ -17,39 +19,47 @@
 
 namespace llmctl::data {
 
+template <size_t kPieceBytes, size_t kIds>
 class PieceCache {
+  static_assert(std::endian::native == std::endian::little, "a key's bytes lie in memory as the piece's do");
+
  public:
-  static constexpr size_t kIdsMax = 4;
+  static constexpr size_t kIdsMax = kIds;
+  using Key = PieceKey<kPieceBytes>;
 
   struct Entry {
-    PieceKey key;
-    std::array<int32_t, kIdsMax> ids = {-1, -1, -1, -1};  // -1: none
+    Key key;
+    std::array<int32_t, kIds> ids;  // -1: none
+
+    Entry() { ids.fill(-1); }
   };
 
-  // Takes at most `bytes`, and at least two lines.
-  explicit PieceCache(size_t bytes);
+  // Takes at most `bytes`, and at least two pairs of places.
+  explicit PieceCache(size_t bytes)
+      : pairs_(std::bit_floor(std::max<size_t>(2, bytes / sizeof(Pair)))),
+        shift_(64 - std::countr_zero(pairs_.size())) {}
 
   // Null if it is not here.
-  const Entry* Find(const PieceKey& key) {
-    Line& line = lines_[key.Hash() >> shift_];
-    if (line.entries[0].key == key) return &line.entries[0];
-    if (!(line.entries[1].key == key)) return nullptr;
-    std::swap(line.entries[0], line.entries[1]);
-    return &line.entries[0];
+  const Entry* Find(const Key& key) {
+    Pair& pair = pairs_[key.Hash() >> shift_];
+    if (pair.entries[0].key == key) return &pair.entries[0];
+    if (!(pair.entries[1].key == key)) return nullptr;
+    std::swap(pair.entries[0], pair.entries[1]);
+    return &pair.entries[0];
   }
 
   void Insert(const Entry& entry) {
-    Line& line = lines_[entry.key.Hash() >> shift_];
-    line.entries[1] = line.entries[0];
-    line.entries[0] = entry;
+    Pair& pair = pairs_[entry.key.Hash() >> shift_];
+    pair.entries[1] = pair.entries[0];
+    pair.entries[0] = entry;
   }
 
  private:
-  struct alignas(64) Line {
+  struct alignas(64) Pair {
     std::array<Entry, 2> entries;
   };
 
-  std::vector<Line> lines_;
+  std::vector<Pair> pairs_;
   int shift_;
 };
 

@@ -15,8 +15,8 @@ void WordCounts::AddText(absl::string_view text) {
   for (const char* at = text.data(); at < end;) {
     const char* next = pre_tokenizer_.PieceEnd(at, end);
     size_t bytes = static_cast<size_t>(next - at);
-    if (bytes <= PieceKey::kBytesMax) {
-      ++short_[PieceKey::Of(at, bytes, end)];
+    if (bytes <= Key::kBytesMax) {
+      ++short_[Key::Of(at, bytes, end)];
     } else {
       ++long_[absl::string_view(at, bytes)];
     }

@@ -38,8 +38,10 @@ class WordCounts {
   }
 
  private:
+  using Key = PieceKey<15>;
+
   struct HashOfKey {
-    size_t operator()(const PieceKey& key) const {
+    size_t operator()(const Key& key) const {
       uint64_t hash = key.Hash();
       return hash ^ hash >> 32;  // a flat_hash_map looks at low bits
     }
@@ -47,7 +49,7 @@ class WordCounts {
 
   PreTokenizer pre_tokenizer_;
   bool nfc_;
-  absl::flat_hash_map<PieceKey, int64_t, HashOfKey> short_;
+  absl::flat_hash_map<Key, int64_t, HashOfKey> short_;
   absl::flat_hash_map<std::string, int64_t> long_;
 };
 
