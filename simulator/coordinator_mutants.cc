@@ -103,7 +103,8 @@ void Coordinator::SpoilPlan(const llmctl::Plan& plan) {
 void Coordinator::FreeReturned() {
   for (const auto& [id, job] : core_->state.jobs) {
     if (HasLiveGang(job.phase) || !job.attempt.has_value()) continue;
-    std::erase_if(core_->state.device_owner, [&](const auto& owned) {
+    // Named again, for clang 14 captures no structured bindings.
+    std::erase_if(core_->state.device_owner, [&job = job](const auto& owned) {
       return owned.second == core::CurrentGeneration(job) && !core::MayHaveProcesses(*job.attempt, owned.first.first);
     });
   }
