@@ -80,6 +80,7 @@ void BeginLink(State& state, const CoordinatorWelcomed& event, Commands& out) {
 
 void EndLink(State& state, Commands& out) {
   state.welcomed = false;
+  if (state.preflight.has_value()) state.preflight = kPreflightOfNobody;
   ++state.links;
   ForgetTold(state);
   for (const auto& [id, gang] : state.gangs) {

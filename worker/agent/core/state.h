@@ -61,6 +61,8 @@ struct WrittenProbe {
   int64_t expiry = 0;  // its timer
 };
 
+inline constexpr int64_t kPreflightOfNobody = 0;  // less than any number that is ordered
+
 // A trainer that waits for a job. No process of a generation: it has no device, no fence and no record.
 struct Standby {
   enum class Phase {
@@ -97,7 +99,8 @@ struct State {
   int64_t next_standby = 1;
   bool standby_due = false;   // a timer is armed that starts the next one
   int standby_failures = 0;   // in a row
-  std::optional<int64_t> preflight;  // the number that the one under way answers
+  // The number that the one under way answers, or kPreflightOfNobody: it was ordered on an earlier link.
+  std::optional<int64_t> preflight;
   bool dialled = false;
   bool welcomed = false;
   int64_t links = 0;  // counts changes of `welcomed`, so that timers of an earlier link are known as such

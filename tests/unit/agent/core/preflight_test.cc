@@ -55,6 +55,37 @@ TEST(AgentPreflight, ThatRunsAlreadyAnswersTheNewestOrder) {
   EXPECT_EQ(host.Sent<PreflightResult>()[0].number, 8);
 }
 
+TEST(AgentPreflight, AnOrderThatComesTwiceDoesNotReplaceTheNewerOne) {
+  Host host;
+  host.Start().Connect().Do(PreflightOrdered{7}).Do(PreflightOrdered{8}).Do(PreflightOrdered{7});
+
+  host.Do(PreflightFinished{.interrupted = false, .found = {.passed = true}});
+
+  ASSERT_THAT(host.Sent<PreflightResult>(), SizeIs(1));
+  EXPECT_EQ(host.Sent<PreflightResult>()[0].number, 8);
+}
+
+// A coordinator that was restored from a backup counts from there.
+TEST(AgentPreflight, OnANewLinkAnyNumberIsNew) {
+  Host host;
+  host.Start().Connect().Do(PreflightOrdered{7});
+  host.Disconnect().Connect().Do(PreflightOrdered{3});
+
+  host.Do(PreflightFinished{.interrupted = false, .found = {.passed = true}});
+
+  ASSERT_THAT(host.Sent<PreflightResult>(), SizeIs(1));
+  EXPECT_EQ(host.Sent<PreflightResult>()[0].number, 3);
+}
+
+TEST(AgentPreflight, ThatEndsAfterItsLinkAnswersNobody) {
+  Host host;
+  host.Start().Connect().Do(PreflightOrdered{7});
+
+  host.Disconnect().Connect().Do(PreflightFinished{.interrupted = false, .found = {.passed = true}});
+
+  EXPECT_THAT(host.Sent<PreflightResult>(), IsEmpty());
+}
+
 TEST(AgentPreflight, ThatEndsWithoutALinkIsForgotten) {
   Host host;
   host.Start().Connect().Do(PreflightOrdered{7});
