@@ -245,7 +245,7 @@ GopherQualityStats DocumentFilter::MeasureQuality(absl::string_view text, absl::
       ++stats.stop_words;
     }
   }
-  stats.hashes = std::count(text.begin(), text.end(), '#');
+  stats.hashes = CountText(text, "#");
   stats.ellipses = CountText(text, kAsciiEllipsis) + CountText(text, kEllipsis);
   const CharacterTable& table = CharacterTable::Get();
   LineIterator lines(text);

@@ -36,13 +36,14 @@ uint64_t Mix(uint64_t a, uint64_t b) {
 }
 
 constexpr size_t kInlineBytes = 16;
+constexpr size_t kPendingMax = 32;
 
 }  // namespace
 
-WordReader::Text WordReader::KeyOf(absl::string_view text) {
+WordReader::Key WordReader::KeyOf(absl::string_view text) {
   const char* at = text.data();
   size_t size = text.size();
-  Text key;
+  Key key;
   key.size = size;
   if (size > kInlineBytes) {
     key.first = XXH3_64bits(at, size);
@@ -56,17 +57,18 @@ WordReader::Text WordReader::KeyOf(absl::string_view text) {
     key.first = static_cast<uint8_t>(at[0]) << 16 | static_cast<uint8_t>(at[size / 2]) << 8;
     key.last = static_cast<uint8_t>(at[size - 1]);
   }
+  Hash(key);
   return key;
 }
 
-absl::string_view WordReader::LongTextOf(const Text& text) {
-  return absl::string_view(reinterpret_cast<const char*>(text.last), text.size);
+void WordReader::Hash(Key& key) {
+  // Of long texts `last` is an address.
+  uint64_t last = key.size > kInlineBytes ? 0 : key.last;
+  key.hash = Mix(key.first ^ 0x9e3779b97f4a7c15 ^ key.size, last ^ 0xd1b54a32d192ed03);
 }
 
-uint64_t WordReader::HashOf(const Text& text) {
-  // Of long texts `last` is an address.
-  uint64_t last = text.size > kInlineBytes ? 0 : text.last;
-  return Mix(text.first ^ 0x9e3779b97f4a7c15 ^ text.size, last ^ 0xd1b54a32d192ed03);
+absl::string_view WordReader::LongTextOf(const Slot& slot) {
+  return absl::string_view(reinterpret_cast<const char*>(slot.last), slot.size);
 }
 
 WordReader::WordReader(const WordSplitter& splitter, Options options)
@@ -105,27 +107,28 @@ void WordReader::GrowSlots() {
   std::vector<Slot> old(slots_.size() * 2);
   old.swap(slots_);
   for (const Slot& slot : old) {
-    if (slot.text.size == 0) continue;
-    size_t at = HashOf(slot.text) & (slots_.size() - 1);
-    while (slots_[at].text.size != 0) at = (at + 1) & (slots_.size() - 1);
+    if (slot.size == 0) continue;
+    Key key = {slot.first, slot.last, slot.size};
+    Hash(key);
+    size_t at = key.hash & (slots_.size() - 1);
+    while (slots_[at].size != 0) at = (at + 1) & (slots_.size() - 1);
     slots_[at] = slot;
   }
 }
 
-WordReader::Slot& WordReader::SlotOf(absl::string_view text) {
-  Text key = KeyOf(text);
-  size_t at = HashOf(key) & (slots_.size() - 1);
-  for (; slots_[at].text.size != 0; at = (at + 1) & (slots_.size() - 1)) {
-    const Text& known = slots_[at].text;
+WordReader::Slot& WordReader::SlotOf(absl::string_view text, const Key& key) {
+  size_t at = key.hash & (slots_.size() - 1);
+  for (; slots_[at].size != 0; at = (at + 1) & (slots_.size() - 1)) {
+    const Slot& known = slots_[at];
     if (known.size != key.size || known.first != key.first) continue;
     if (key.size <= kInlineBytes ? known.last == key.last : LongTextOf(known) == text) return slots_[at];
   }
-  if (key.size > kInlineBytes) key.last = reinterpret_cast<uint64_t>(Keep(text).data());
-  slots_[at] = {key};
+  uint64_t last = key.size <= kInlineBytes ? key.last : reinterpret_cast<uint64_t>(Keep(text).data());
+  slots_[at] = {key.first, last, key.size};
   bytes_ += 2 * sizeof(Slot);
   if (2 * ++slot_count_ <= slots_.size()) return slots_[at];
   GrowSlots();
-  return SlotOf(text);
+  return SlotOf(text, key);
 }
 
 Word WordReader::Describe(absl::string_view text) const {
@@ -156,10 +159,10 @@ Word WordReader::Describe(absl::string_view text) const {
 }
 
 uint32_t WordReader::IdOf(absl::string_view text) {
-  Slot& slot = SlotOf(text);
+  Slot& slot = SlotOf(text, KeyOf(text));
   if (slot.id != 0) return slot.id;
   slot.id = words_.size();
-  absl::string_view kept = text.size() <= kInlineBytes ? Keep(text) : LongTextOf(slot.text);
+  absl::string_view kept = text.size() <= kInlineBytes ? Keep(text) : LongTextOf(slot);
   words_.push_back(Describe(kept));
   bytes_ += sizeof(Word);
   return slot.id;
@@ -177,9 +180,9 @@ void WordReader::SplitChunk(absl::string_view chunk) {
   }
 }
 
-void WordReader::ReadChunk(absl::string_view chunk) {
+void WordReader::ReadChunk(absl::string_view chunk, const Key& key) {
   if (chunk.size() > kRememberedBytesMax) return SplitChunk(chunk);
-  const Slot& known = SlotOf(chunk);
+  const Slot& known = SlotOf(chunk, key);
   if (known.count == 1) {
     tokens_.push_back(known.tokens);
     return;
@@ -191,7 +194,7 @@ void WordReader::ReadChunk(absl::string_view chunk) {
   }
   size_t first = tokens_.size();
   SplitChunk(chunk);
-  Slot& slot = SlotOf(chunk);  // words have been added: it may have moved
+  Slot& slot = SlotOf(chunk, key);  // words have been added: it may have moved
   slot.count = tokens_.size() - first;
   slot.tokens = slot.count == 1 ? tokens_[first] : chunk_tokens_.size();
   if (slot.count == 1) return;
@@ -199,8 +202,28 @@ void WordReader::ReadChunk(absl::string_view chunk) {
   bytes_ += slot.count * sizeof(uint32_t);
 }
 
+// Slots lie all over memory: they are asked for some chunks before they are looked at, so that nobody waits for them.
+void WordReader::Await(absl::string_view chunk, bool after_blank) {
+  Pending pending{chunk, {}, after_blank};
+  if (chunk.size() <= kRememberedBytesMax) {
+    pending.key = KeyOf(chunk);
+    __builtin_prefetch(&slots_[pending.key.hash & (slots_.size() - 1)]);
+  }
+  pending_.push_back(pending);
+  if (pending_.size() == kPendingMax) ReadPending();
+}
+
+void WordReader::ReadPending() {
+  for (const Pending& pending : pending_) {
+    if (pending.after_blank) tokens_.push_back(kBlank);
+    ReadChunk(pending.chunk, pending.key);
+  }
+  pending_.clear();
+}
+
 void WordReader::ReadTokens(absl::string_view text) {
   tokens_.clear();
+  pending_.clear();
   const char* at = text.data();
   const char* end = at + text.size();
   while (at < end) {
@@ -212,12 +235,17 @@ void WordReader::ReadTokens(absl::string_view text) {
       if (!table_.Is(NextCodePoint(next), kSpace)) break;
       at = next;
     }
-    if (at > start) tokens_.push_back(kBlank);
-    if (at == end) break;
+    bool blank = at > start;
+    if (at == end) {
+      ReadPending();
+      if (blank) tokens_.push_back(kBlank);
+      break;
+    }
     size_t size = table_.FindSpace(absl::string_view(at, end - at));
-    ReadChunk(absl::string_view(at, size));
+    Await(absl::string_view(at, size), blank);
     at += size;
   }
+  ReadPending();
   JoinTokens();
 }
 

@@ -88,27 +88,38 @@ class WordReader {
   // White space that is a token to spaCy, though no word.
   static constexpr uint32_t kBlank = 0;
 
-  struct Text {  // what a slot is found by
+  struct Key {  // what a text is found by
     uint64_t first = 0;  // of up to 16 bytes: all of them, in two overlapping halves
     uint64_t last = 0;   // of more: the hash and the address
     uint32_t size = 0;
+    uint64_t hash = 0;
   };
-  struct Slot {
-    Text text;
-    uint32_t id = 0;       // as a word; 0 if it has not been one
-    uint32_t tokens = 0;   // as a chunk: the token itself if there is one, else where they begin in chunk_tokens_
-    uint32_t count = 0;    // of the tokens; 0 if it has not been a chunk
+  struct alignas(32) Slot {
+    uint64_t first = 0;
+    uint64_t last = 0;
+    uint32_t size = 0;    // 0: free
+    uint32_t id = 0;      // as a word; 0 if it has not been one
+    uint32_t tokens = 0;  // as a chunk: the token itself if there is one, else where they begin in chunk_tokens_
+    uint32_t count = 0;   // of the tokens; 0 if it has not been a chunk
+  };
+  // A chunk that is to be read, and whether white space that is a token stands before it.
+  struct Pending {
+    absl::string_view chunk;
+    Key key;
+    bool after_blank = false;
   };
 
-  static Text KeyOf(absl::string_view text);
-  static uint64_t HashOf(const Text& text);
-  static absl::string_view LongTextOf(const Text& text);
+  static Key KeyOf(absl::string_view text);
+  static void Hash(Key& key);
+  static absl::string_view LongTextOf(const Slot& slot);
   void ReadTokens(absl::string_view text);
-  void ReadChunk(absl::string_view chunk);
+  void Await(absl::string_view chunk, bool after_blank);
+  void ReadPending();
+  void ReadChunk(absl::string_view chunk, const Key& key);
   void SplitChunk(absl::string_view chunk);
   uint32_t IdOf(absl::string_view word);
   // The slot of `text`, a new one if there is none yet. Good until the next call.
-  Slot& SlotOf(absl::string_view text);
+  Slot& SlotOf(absl::string_view text, const Key& key);
   Word Describe(absl::string_view word) const;
   absl::string_view Keep(absl::string_view text);
   void GrowSlots();
@@ -131,6 +142,7 @@ class WordReader {
   size_t bytes_ = 0;
 
   std::vector<uint32_t> tokens_;  // of the text that is read
+  std::vector<Pending> pending_;
   // Scratch.
   std::vector<absl::string_view> pieces_;
   std::vector<uint32_t> joined_;
