@@ -109,25 +109,46 @@ Verdict DocumentFilter::Run(std::string& text, absl::string_view language) {
 }
 
 Verdict DocumentFilter::RunBeforeRewriting(absl::string_view text, absl::string_view language) {
+  if (rules_.settings().mode == FilterMode::kDatatrove) return RunInDatatroveOrder(text, language);
+  return RunCheapestFirst(text, language);
+}
+
+Verdict DocumentFilter::RunInDatatroveOrder(absl::string_view text, absl::string_view language) {
+  const FilterSettings& settings = rules_.settings();
+  Verdict verdict;
+  if (settings.gopher_repetition.has_value()) {
+    GopherRepetitionStats repetition = MeasurePieces(text);
+    verdict = JudgePieces(repetition, *settings.gopher_repetition);
+    if (verdict.keep()) verdict = RunGrams(text, repetition);
+  }
+  if (!verdict.keep() || !settings.gopher_quality.has_value()) return verdict;
+  return Judge(MeasureQuality(text, language), *settings.gopher_quality);
+}
+
+// Most documents that go have too few words, or too few of them with letters. N-grams cost most.
+Verdict DocumentFilter::RunCheapestFirst(absl::string_view text, absl::string_view language) {
   const FilterSettings& settings = rules_.settings();
   GopherRepetitionStats repetition;
   Verdict verdict;
-  if (settings.gopher_repetition.has_value()) {
+  if (settings.gopher_repetition.has_value() && text.empty()) {
+    return JudgePieces(repetition, *settings.gopher_repetition);
+  }
+  GopherQualityStats quality;
+  if (settings.gopher_quality.has_value()) {
+    quality = MeasureWords(text, language);
+    // The rules for lines and marks drop nothing where none is counted.
+    verdict = Judge(quality, *settings.gopher_quality);
+  }
+  if (verdict.keep() && settings.gopher_repetition.has_value()) {
     repetition = MeasurePieces(text);
     verdict = JudgePieces(repetition, *settings.gopher_repetition);
   }
-  // N-grams cost most, so the default has them behind the rules that only count words.
-  bool in_datatrove_order = settings.mode == FilterMode::kDatatrove;
-  if (verdict.keep() && in_datatrove_order) verdict = RunGrams(text, repetition);
-  if (verdict.keep()) verdict = RunQuality(text, language);
-  if (verdict.keep() && !in_datatrove_order) verdict = RunGrams(text, repetition);
+  if (verdict.keep() && settings.gopher_quality.has_value()) {
+    MeasureMarks(text, quality);
+    verdict = Judge(quality, *settings.gopher_quality);
+  }
+  if (verdict.keep() && settings.gopher_repetition.has_value()) verdict = RunGrams(text, repetition);
   return verdict;
-}
-
-Verdict DocumentFilter::RunQuality(absl::string_view text, absl::string_view language) {
-  const FilterSettings& settings = rules_.settings();
-  if (!settings.gopher_quality.has_value()) return {};
-  return Judge(MeasureQuality(text, language), *settings.gopher_quality);
 }
 
 bool DocumentFilter::IsGramRuleOn(int n) const {
@@ -140,7 +161,6 @@ bool DocumentFilter::IsGramRuleOn(int n) const {
 
 Verdict DocumentFilter::RunGrams(absl::string_view text, GopherRepetitionStats& stats) {
   const FilterSettings& settings = rules_.settings();
-  if (!settings.gopher_repetition.has_value()) return {};
   grams_.Begin(WordsOf(text), reader_);
   for (int n = GopherRepetitionStats::kTopGramMin; n <= kGramWordsMax; ++n) {
     grams_.Advance();
@@ -229,6 +249,12 @@ void DocumentFilter::MeasureGrams(int n, GopherRepetitionStats& stats) {
 }
 
 GopherQualityStats DocumentFilter::MeasureQuality(absl::string_view text, absl::string_view language) {
+  GopherQualityStats stats = MeasureWords(text, language);
+  MeasureMarks(text, stats);
+  return stats;
+}
+
+GopherQualityStats DocumentFilter::MeasureWords(absl::string_view text, absl::string_view language) {
   GopherQualityStats stats;
   const std::vector<bool>& is_stop_word = rules_.StopWordsOf(language);
   stop_words_seen_.assign(is_stop_word.size(), false);
@@ -245,6 +271,11 @@ GopherQualityStats DocumentFilter::MeasureQuality(absl::string_view text, absl::
       ++stats.stop_words;
     }
   }
+  return stats;
+}
+
+// What MeasureWords() leaves: hashes, ellipses and lines.
+void DocumentFilter::MeasureMarks(absl::string_view text, GopherQualityStats& stats) const {
   stats.hashes = CountText(text, "#");
   stats.ellipses = CountText(text, kAsciiEllipsis) + CountText(text, kEllipsis);
   const CharacterTable& table = CharacterTable::Get();
@@ -257,7 +288,6 @@ GopherQualityStats DocumentFilter::MeasureQuality(absl::string_view text, absl::
     absl::string_view end = table.StripEnd(line);
     stats.ellipsis_lines += absl::EndsWith(end, kAsciiEllipsis) || absl::EndsWith(end, kEllipsis);
   }
-  return stats;
 }
 
 FineWebStats DocumentFilter::MeasureFineWebLines(absl::string_view text) {

@@ -68,7 +68,8 @@ class DocumentFilter {
   Verdict RunBeforeRewriting(absl::string_view text, absl::string_view language);
   Verdict RunRewriting(std::string& text);
   Verdict RunAfterRewriting(absl::string_view text);
-  Verdict RunQuality(absl::string_view text, absl::string_view language);
+  Verdict RunInDatatroveOrder(absl::string_view text, absl::string_view language);
+  Verdict RunCheapestFirst(absl::string_view text, absl::string_view language);
   Verdict RunGrams(absl::string_view text, GopherRepetitionStats& stats);
   bool IsGramRuleOn(int n) const;
 
@@ -78,6 +79,8 @@ class DocumentFilter {
   GopherRepetitionStats MeasurePieces(absl::string_view text);
   void MeasureGrams(int n, GopherRepetitionStats& stats);
   GopherQualityStats MeasureQuality(absl::string_view text, absl::string_view language);
+  GopherQualityStats MeasureWords(absl::string_view text, absl::string_view language);
+  void MeasureMarks(absl::string_view text, GopherQualityStats& stats) const;
   FineWebStats MeasureFineWebLines(absl::string_view text);
   ParagraphStats MeasureParagraphs(absl::string_view text) const;
 
