@@ -10,6 +10,7 @@
 #include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/time/time.h"
 
@@ -86,6 +87,8 @@ struct State {
   // its Hello replaces what stands here for it.
   std::map<std::pair<NodeId, int>, GenerationId> device_owner;
   std::set<NodeId> connected;  // have had a Hello in this term, and a lease since
+  // The newest agents of a node's boots, oldest first, and the last few only: whose Hello is a dead agent's.
+  std::map<NodeId, std::vector<HostLife>> lives;
   std::map<int64_t, Timer> timers;
   int64_t next_timer = 1;
   std::map<JobId, GangCheck> checks;

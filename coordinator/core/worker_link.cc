@@ -3,6 +3,7 @@
 // A Hello is the truth about a host: which processes it still has. What the coordinator believed is settled against
 // it: live ranks are re-adopted and nothing is restarted, ranks that are gone fail their gang, processes of older
 // generations are stopped, and their devices stay taken until the host confirms.
+#include <algorithm>
 #include <limits>
 #include <map>
 #include <optional>
@@ -21,8 +22,30 @@
 namespace llmctl::core {
 namespace {
 
+constexpr size_t kLivesKept = 4;
+
+// Another agent has come from the same boot: this one is dead, and its Hello was held up.
+bool IsReplaced(const State& state, const Node& hello) {
+  auto lives = state.lives.find(hello.id);
+  if (lives == state.lives.end()) return false;
+  return std::any_of(lives->second.begin(), lives->second.end(), [&](const HostLife& life) {
+    return life.boot_id == hello.boot_id && life.incarnation > hello.incarnation;
+  });
+}
+
+void Remember(State& state, const Node& hello) {
+  std::vector<HostLife>& lives = state.lives[hello.id];
+  std::erase_if(lives, [&](const HostLife& life) { return life.boot_id == hello.boot_id; });
+  lives.push_back({hello.boot_id, hello.incarnation});
+  if (lives.size() > kLivesKept) lives.erase(lives.begin());
+}
+
 // Why the host may not come in; empty if it may.
 std::string Refusal(const Turn& turn, const Node& known, const Node& hello) {
+  if (IsReplaced(turn.state, hello)) {
+    return absl::StrCat("node ", known.id.value(), ": agent number ", hello.incarnation, " (boot ", hello.boot_id,
+                        ") has been replaced by a later one of the same boot");
+  }
   bool other_boot = hello.boot_id != known.boot_id;
   if (hello.incarnation > known.incarnation || (hello.incarnation == known.incarnation && !other_boot)) return "";
   // After a wiped state directory the agent counts from one again. Nothing is at risk as long as no other agent has
@@ -175,6 +198,7 @@ void OnWorkerConnected(Turn& turn, const WorkerConnected& event) {
   node.state = NodeState::kReady;
   turn.Save(node);
   turn.state.connected.insert(id);
+  Remember(turn.state, node);
   turn.Send(AdmitWorker{id, node.incarnation, event.link});
 
   RegisterNode(turn, node, before);

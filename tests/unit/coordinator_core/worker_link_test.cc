@@ -31,6 +31,28 @@ TEST(WorkerLink, OlderIncarnationAndOtherMachineOfTheSameNameAreRefused) {
   EXPECT_THAT(world.Sent<RefuseWorker>()[0].reason, HasSubstr("another --node"));
 }
 
+TEST(WorkerLink, LateHelloOfADeadAgentIsKnownThoughAnotherMachineHadTheNameSince) {
+  CoreWorld world;
+  Node dead = CoreWorld::MakeNode("node-a");
+  dead.incarnation = 2;
+  Node alive = dead;
+  alive.incarnation = 3;
+  world.Do(WorkerConnected{alive, 1, {}});
+  world.Lose("node-a");
+  Node namesake = CoreWorld::MakeNode("node-a");
+  namesake.boot_id = "another machine";
+  namesake.incarnation = 1;
+  world.Do(WorkerConnected{namesake, 2, {}});
+  ASSERT_THAT(world.Sent<AdmitWorker>(), SizeIs(1));
+
+  world.Do(WorkerConnected{dead, 3, {}});
+
+  ASSERT_THAT(world.Sent<RefuseWorker>(), SizeIs(1));
+  EXPECT_THAT(world.Sent<RefuseWorker>()[0].reason, HasSubstr("replaced by a later one"));
+  world.Do(WorkerConnected{alive, 4, {}});
+  EXPECT_THAT(world.Sent<AdmitWorker>(), SizeIs(1)) << "the living one still may";
+}
+
 TEST(WorkerLink, NewerIncarnationTakesTheRunningRanksOver) {
   CoreWorld world;
   world.Connect("node-a");
