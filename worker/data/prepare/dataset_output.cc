@@ -61,6 +61,7 @@ absl::StatusOr<std::unique_ptr<DatasetOutput>> DatasetOutput::Create(const Optio
                                                                      const std::vector<InputFile>& files) {
   std::unique_ptr<DatasetOutput> out(new DatasetOutput(options, files));
   LLM_ASSIGN_OR_RETURN(out->tokenizer_, MakeTokenizer(options.tokenizer));
+  out->encoder_ = out->tokenizer_->MakeEncoder();
   LLM_RETURN_IF_ERROR(ClearOutput(options.directory, options.force));
   int vocabulary = out->tokenizer_->vocabulary_size();
   LLM_ASSIGN_OR_RETURN(out->train_, ShardWriter::Create(options.directory, "train", vocabulary));
@@ -92,7 +93,7 @@ absl::Status DatasetOutput::Add(const ChunkDocuments& chunk) {
 absl::Status DatasetOutput::AddDocument(const Document& document) {
   if (!seen_.insert(document.hash).second) return AddReject(document.place, Reason::kDuplicate, "");
   tokens_.clear();
-  tokenizer_->Encode(document.text, tokens_);
+  encoder_->Encode(document.text, tokens_);
   tokens_.push_back(tokenizer_->end_of_document());
   ++documents_;
   if (IsValidation(document.hash, options_.validation_fraction)) return validation_->AddDocument(tokens_);

@@ -50,6 +50,7 @@ class DatasetOutput {
   const Options options_;
   const std::vector<InputFile>& files_;
   std::unique_ptr<Tokenizer> tokenizer_;
+  std::unique_ptr<TextEncoder> encoder_;
   std::unique_ptr<ShardWriter> train_;
   std::unique_ptr<ShardWriter> validation_;
   std::ofstream rejects_;
