@@ -160,7 +160,8 @@ void AddPrepare(CLI::App& app, PrepareOptions& options) {
   prepare->add_option("--output", options.output, "folder for the dataset")->required();
   prepare->add_option("--text-field", options.text_field, "field of a .jsonl object with the text")
       ->capture_default_str();
-  prepare->add_option("--tokenizer", options.tokenizer, "tokenizer: byte")->capture_default_str();
+  prepare->add_option("--tokenizer", options.tokenizer, "byte, or the path of a tokenizer.json (byte-level BPE)")
+      ->capture_default_str();
   prepare->add_option("--validation-fraction", options.validation_fraction, "share of documents kept for validation")
       ->capture_default_str();
   prepare->add_option("--invalid-utf8", options.invalid_utf8, "what to do with text that is not UTF-8: replace, reject")
