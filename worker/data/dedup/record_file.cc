@@ -51,22 +51,24 @@ std::string HeaderOf(const RecordFileType& type) {
 
 }  // namespace
 
-// XXH3's streaming state behind a unique_ptr.
-struct SectionReader::Checksum {
-  Checksum() { XXH3_64bits_reset(state); }
-  ~Checksum() { XXH3_freeState(state); }
-  void Add(const void* bytes, size_t count) { XXH3_64bits_update(state, bytes, count); }
-  uint64_t Value() const { return XXH3_64bits_digest(state); }
+// XXH3's streaming state. (StreamingChecksum of common/base has 128 bits, and says them in hexadecimal.)
+class SectionChecksum {
+ public:
+  SectionChecksum() { XXH3_64bits_reset(state_); }
+  SectionChecksum(const SectionChecksum&) = delete;
+  SectionChecksum& operator=(const SectionChecksum&) = delete;
+  ~SectionChecksum() { XXH3_freeState(state_); }
 
-  XXH3_state_t* state = XXH3_createState();
+  void Add(const void* bytes, size_t count) { XXH3_64bits_update(state_, bytes, count); }
+  uint64_t Value() const { return XXH3_64bits_digest(state_); }
+
+ private:
+  XXH3_state_t* const state_ = XXH3_createState();
 };
 
 struct RecordFileWriter::Section {
-  Section() { XXH3_64bits_reset(state); }
-  ~Section() { XXH3_freeState(state); }
-
   uint64_t records = 0;
-  XXH3_state_t* state = XXH3_createState();
+  SectionChecksum checksum;
 };
 
 std::string DigestOf(absl::string_view text) { return Checksum128(text); }
@@ -88,7 +90,7 @@ absl::StatusOr<RecordFileWriter> RecordFileWriter::Create(SpillFiles& files, con
 absl::Status RecordFileWriter::Append(const void* records, size_t count) {
   const size_t bytes = count * record_bytes_;
   sections_.back()->records += count;
-  XXH3_64bits_update(sections_.back()->state, records, bytes);
+  sections_.back()->checksum.Add(records, bytes);
   if (buffer_.size() + bytes > kWriteBytes) {
     LLM_RETURN_IF_ERROR(out_->Append(buffer_));
     buffer_.clear();
@@ -106,7 +108,7 @@ absl::StatusOr<uint64_t> RecordFileWriter::Commit(const RecordNotes& notes) {
   uint64_t records = 0;
   for (const std::unique_ptr<Section>& section : sections_) {
     Put(footer, section->records);
-    Put(footer, uint64_t{XXH3_64bits_digest(section->state)});
+    Put(footer, section->checksum.Value());
     records += section->records;
   }
   Put(footer, notes);
@@ -201,7 +203,7 @@ absl::Status RecordFile::Read(uint64_t first, uint64_t count, void* out) const {
 }
 
 SectionReader::SectionReader(const RecordFile& file, size_t section)
-    : file_(file), section_(file.sections()[section]), checksum_(std::make_unique<Checksum>()) {}
+    : file_(file), section_(file.sections()[section]), checksum_(std::make_unique<SectionChecksum>()) {}
 SectionReader::SectionReader(SectionReader&&) noexcept = default;
 SectionReader::~SectionReader() = default;
 

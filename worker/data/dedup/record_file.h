@@ -109,6 +109,8 @@ class RecordFile {
   uint64_t identity_ = 0;
 };
 
+class SectionChecksum;
+
 // A section from its first record to its last, in pieces, its checksum tested at the end.
 class SectionReader {
  public:
@@ -121,12 +123,10 @@ class SectionReader {
   absl::StatusOr<uint64_t> Read(void* out, uint64_t count);
 
  private:
-  struct Checksum;
-
   const RecordFile& file_;
   RecordFile::Section section_;
   uint64_t at_ = 0;
-  std::unique_ptr<Checksum> checksum_;
+  std::unique_ptr<SectionChecksum> checksum_;
 };
 
 }  // namespace llmctl::data

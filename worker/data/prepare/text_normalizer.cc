@@ -3,12 +3,10 @@
 #include <algorithm>
 
 #include <simdjson.h>
-#include <unicode/bytestream.h>
-#include <unicode/normalizer2.h>
 
 #include "absl/strings/match.h"
 
-#include "common/base/check.h"
+#include "worker/data/tokenizer/nfc.h"
 
 namespace llmctl::data {
 namespace {
@@ -85,25 +83,10 @@ void Clean(std::string& text, Repairs& repairs) {
   text.resize(out);
 }
 
-const icu::Normalizer2& FormC() {
-  UErrorCode error = U_ZERO_ERROR;
-  const icu::Normalizer2* form = icu::Normalizer2::getNFCInstance(error);
-  CHECK(U_SUCCESS(error)) << "ICU has no NFC data: " << u_errorName(error);
-  return *form;
-}
-
 void Compose(std::string& text, Repairs& repairs) {
   bool ascii = std::all_of(text.begin(), text.end(), [](char c) { return static_cast<uint8_t>(c) < 0x80; });
-  if (ascii) return;
-  UErrorCode error = U_ZERO_ERROR;
-  icu::StringPiece piece(text.data(), static_cast<int32_t>(text.size()));
-  if (FormC().isNormalizedUTF8(piece, error) && U_SUCCESS(error)) return;
-  std::string composed;
-  icu::StringByteSink<std::string> sink(&composed, static_cast<int32_t>(text.size()));
-  error = U_ZERO_ERROR;
-  FormC().normalizeUTF8(0, piece, sink, nullptr, error);
-  CHECK(U_SUCCESS(error)) << "NFC of valid UTF-8 failed: " << u_errorName(error);
-  text = std::move(composed);
+  if (ascii || IsNfc(text)) return;
+  text = ToNfc(text);
   ++repairs.normalized_documents;
 }
 

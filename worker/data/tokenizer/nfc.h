@@ -1,4 +1,4 @@
-// Unicode normalisation form C, by ICU: what tokenizer.json means by {"type": "NFC"}.
+// Unicode normalisation form C, by ICU: of documents, and what tokenizer.json means by {"type": "NFC"}.
 #pragma once
 
 #include <string>
