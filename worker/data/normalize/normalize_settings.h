@@ -1,0 +1,37 @@
+// What is done to the characters of a document, before anything is measured on it.
+#pragma once
+
+#include "absl/status/status.h"
+
+namespace llmctl::data {
+
+enum class UnicodeForm {
+  kNone,
+  kNfc,   // canonical: what looks the same is the same
+  kNfkc,  // compatibility too: ligatures, full-width letters and superscripts become plain letters and digits
+};
+
+enum class ControlPolicy { kRemove, kKeep };
+
+enum class NewlinePolicy {
+  kLineFeed,  // CR LF and CR become LF
+  kKeep,
+};
+
+enum class WhitespacePolicy {
+  kKeep,
+  kTrim,      // none at the start and end of the text
+  kCollapse,  // also: a run within a line is one space, none at a line's end, at most one empty line in a row
+};
+
+struct NormalizeSettings {
+  UnicodeForm form = UnicodeForm::kNfc;
+  ControlPolicy controls = ControlPolicy::kRemove;
+  NewlinePolicy newlines = NewlinePolicy::kLineFeed;
+  WhitespacePolicy whitespace = WhitespacePolicy::kKeep;
+
+  absl::Status Validate() const;
+  bool operator==(const NormalizeSettings&) const = default;
+};
+
+}  // namespace llmctl::data
