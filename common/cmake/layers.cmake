@@ -50,7 +50,8 @@ llm_layer(worker/data/shards DEPS worker/contract common/json common/base EXTERN
 llm_layer(worker/data/tokenizer DEPS common/json common/base EXTERNAL json icu)
 llm_layer(worker/data/text DEPS common/base EXTERNAL icu xxhash)
 llm_layer(worker/data/filters DEPS worker/data/text common/base EXTERNAL xxhash)
-llm_layer(worker/data/dedup DEPS worker/data/text common/base EXTERNAL icu xxhash)
+llm_layer(worker/data/spill DEPS common/base EXTERNAL xxhash)
+llm_layer(worker/data/dedup DEPS worker/data/spill worker/data/text common/base EXTERNAL icu xxhash)
 llm_layer(worker/data
   DEPS worker/data/shards worker/data/tokenizer worker/contract common/json common/base
   EXTERNAL icu simdjson xxhash json cli11)
@@ -76,5 +77,6 @@ llm_layer(simulator
 llm_layer(bench DEPS worker/engine common/layout common/base EXTERNAL torch cli11 json)
 llm_layer(bench/control DEPS common/spec proto common/base EXTERNAL grpc protobuf sqlite cli11 json)
 llm_layer(bench/data
-  DEPS worker/data/dedup worker/data/filters worker/data/text worker/data/tokenizer common/base
+  DEPS worker/data/dedup worker/data/filters worker/data/spill worker/data/text
+       worker/data/tokenizer common/base
   EXTERNAL cli11 json)

@@ -6,8 +6,8 @@
 
 #include "common/base/check.h"
 #include "worker/data/dedup/fold_table.h"
-#include "worker/data/dedup/record_file.h"
 #include "worker/data/dedup/word_hasher.h"
+#include "worker/data/spill/record_file.h"
 
 namespace llmctl::fuzz {
 namespace {

@@ -6,6 +6,7 @@
 #include "common/base/status.h"
 #include "worker/data/dedup/near_parts.h"
 #include "worker/data/dedup/near_results.h"
+#include "worker/data/dedup/sorted_records.h"
 
 namespace llmctl::data {
 namespace {

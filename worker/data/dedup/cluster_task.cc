@@ -10,6 +10,7 @@
 #include "worker/data/dedup/near_parts.h"
 #include "worker/data/dedup/near_results.h"
 #include "worker/data/dedup/pair_similarity.h"
+#include "worker/data/dedup/sorted_records.h"
 #include "worker/data/dedup/union_find.h"
 
 namespace llmctl::data {

@@ -10,6 +10,7 @@
 #include "common/base/check.h"
 #include "common/base/status.h"
 #include "worker/data/dedup/input_parts.h"
+#include "worker/data/dedup/sorted_records.h"
 #include "worker/data/dedup/text_hash.h"
 
 namespace llmctl::data {

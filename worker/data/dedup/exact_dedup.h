@@ -20,9 +20,9 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 
-#include "worker/data/dedup/external_sort.h"
 #include "worker/data/dedup/record_lookup.h"
 #include "worker/data/dedup/text_units.h"
+#include "worker/data/spill/external_sort.h"
 
 namespace llmctl::data {
 

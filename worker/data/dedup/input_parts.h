@@ -15,8 +15,8 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 
-#include "worker/data/dedup/external_sort.h"
-#include "worker/data/dedup/record_file.h"
+#include "worker/data/spill/external_sort.h"
+#include "worker/data/spill/record_file.h"
 
 namespace llmctl::data {
 

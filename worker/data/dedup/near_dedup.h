@@ -26,10 +26,10 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 
-#include "worker/data/dedup/external_sort.h"
 #include "worker/data/dedup/near_settings.h"
 #include "worker/data/dedup/record_lookup.h"
 #include "worker/data/dedup/signer.h"
+#include "worker/data/spill/external_sort.h"
 
 namespace llmctl::data {
 

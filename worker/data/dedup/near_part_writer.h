@@ -9,11 +9,12 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 
-#include "worker/data/dedup/external_sort.h"
 #include "worker/data/dedup/input_parts.h"
 #include "worker/data/dedup/near_dedup.h"
-#include "worker/data/dedup/record_file.h"
 #include "worker/data/dedup/signer.h"
+#include "worker/data/dedup/sorted_records.h"
+#include "worker/data/spill/external_sort.h"
+#include "worker/data/spill/record_file.h"
 
 namespace llmctl::data {
 

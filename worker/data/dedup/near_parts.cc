@@ -7,6 +7,7 @@
 #include "common/base/digest.h"
 #include "common/base/status.h"
 #include "worker/data/dedup/sketch.h"
+#include "worker/data/dedup/sorted_records.h"
 
 namespace llmctl::data {
 namespace {

@@ -18,7 +18,7 @@
 
 #include "worker/data/dedup/input_parts.h"
 #include "worker/data/dedup/near_dedup.h"
-#include "worker/data/dedup/record_file.h"
+#include "worker/data/spill/record_file.h"
 
 namespace llmctl::data {
 

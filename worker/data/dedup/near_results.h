@@ -8,6 +8,7 @@
 
 #include "worker/data/dedup/near_dedup.h"
 #include "worker/data/dedup/near_parts.h"
+#include "worker/data/dedup/sorted_records.h"
 
 namespace llmctl::data::near_result {
 

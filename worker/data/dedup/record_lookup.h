@@ -10,7 +10,7 @@
 #include "absl/status/statusor.h"
 
 #include "common/base/status.h"
-#include "worker/data/dedup/record_file.h"
+#include "worker/data/spill/record_file.h"
 
 namespace llmctl::data {
 

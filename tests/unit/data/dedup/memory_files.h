@@ -10,7 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 
-#include "worker/data/dedup/spill_files.h"
+#include "worker/data/spill/spill_files.h"
 
 namespace llmctl::data {
 

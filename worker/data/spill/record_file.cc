@@ -1,4 +1,4 @@
-#include "worker/data/dedup/record_file.h"
+#include "worker/data/spill/record_file.h"
 
 #include <algorithm>
 #include <bit>

@@ -19,7 +19,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 
-#include "worker/data/dedup/spill_files.h"
+#include "worker/data/spill/spill_files.h"
 
 namespace llmctl::data {
 

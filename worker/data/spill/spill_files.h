@@ -1,4 +1,4 @@
-// The files that deduplication keeps between its tasks, behind an interface: tests break it at any write, and other
+// The files that tasks keep for each other, behind an interface: tests break it at any write, and other
 // file systems can take its place.
 #pragma once
 

@@ -1,10 +1,10 @@
-#include "worker/data/dedup/external_sort.h"
+#include "worker/data/spill/external_sort.h"
 
 namespace llmctl::data {
 
 absl::Status Validate(const TaskResources& resources) {
   if (resources.memory_bytes >= kTaskMemoryMin) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("deduplication: a task needs at least ", kTaskMemoryMin,
+  return absl::InvalidArgumentError(absl::StrCat("sorting: a task needs at least ", kTaskMemoryMin,
                                                  " bytes of memory for records, it was given ",
                                                  resources.memory_bytes));
 }

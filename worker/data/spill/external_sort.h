@@ -2,10 +2,13 @@
 //
 // The order of the result is that of the records alone. How many runs there are and how they were cut, which depends
 // on the memory given and on how the input was split, shows nowhere in it.
+//
+// A record is trivially copyable and has operator<. One with a `document` has SortedRun::first_document added to it; of
+// those with Absorb(), equal ones within a run become one (whoever takes the sorted records still meets those of
+// different runs).
 #pragma once
 
 #include <algorithm>
-#include <compare>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -18,29 +21,10 @@
 #include "absl/strings/str_cat.h"
 
 #include "common/base/status.h"
-#include "worker/data/dedup/record_file.h"
-#include "worker/data/dedup/spill_files.h"
+#include "worker/data/spill/record_file.h"
+#include "worker/data/spill/spill_files.h"
 
 namespace llmctl::data {
-
-// (band key, document), or (later document, earlier document).
-struct KeyedDocument {
-  uint64_t key;
-  uint64_t document;
-
-  auto operator<=>(const KeyedDocument&) const = default;
-};
-
-// A text by its 128-bit hash, and where it stands.
-struct TextKey {
-  uint64_t high;
-  uint64_t low;
-  uint64_t document;
-  uint64_t unit;  // of the document: a line or paragraph
-
-  auto operator<=>(const TextKey&) const = default;
-  bool SameText(const TextKey& other) const { return high == other.high && low == other.low; }
-};
 
 // What a task may use.
 struct TaskResources {
@@ -93,7 +77,9 @@ class RunCursor {
   absl::StatusOr<bool> Next() {
     if (++at_ < filled_) return true;
     LLM_ASSIGN_OR_RETURN(filled_, reader_.Read(buffer_.data(), buffer_.size()));
-    for (size_t i = 0; i < filled_; ++i) buffer_[i].document += first_document_;
+    if constexpr (requires(Record record) { record.document; }) {
+      for (size_t i = 0; i < filled_; ++i) buffer_[i].document += first_document_;
+    }
     at_ = 0;
     return filled_ > 0;
   }
@@ -106,6 +92,22 @@ class RunCursor {
   size_t at_ = 0;
   size_t filled_ = 0;
 };
+
+template <typename Record>
+void SortRun(std::vector<Record>& records) {
+  std::sort(records.begin(), records.end());
+  if constexpr (requires(Record a, const Record& b) { a.Absorb(b); }) {
+    size_t kept = 0;
+    for (size_t i = 1; i < records.size(); ++i) {
+      if (records[kept] < records[i]) {
+        records[++kept] = records[i];
+      } else {
+        records[kept].Absorb(records[i]);
+      }
+    }
+    if (!records.empty()) records.resize(kept + 1);
+  }
+}
 
 template <typename Record>
 absl::Status MergeOnce(const TaskResources& resources, const std::vector<SortedRun>& runs,
@@ -184,7 +186,7 @@ class ExternalSorter {
   // Once, at the end.
   absl::Status Finish(absl::FunctionRef<absl::Status(const Record&)> emit) {
     if (runs_.empty()) {
-      std::sort(held_.begin(), held_.end());
+      external_sort_internal::SortRun(held_);
       for (const Record& record : held_) LLM_RETURN_IF_ERROR(emit(record));
       return absl::OkStatus();
     }
@@ -196,7 +198,7 @@ class ExternalSorter {
  private:
   absl::Status Spill() {
     if (held_.empty()) return absl::OkStatus();
-    std::sort(held_.begin(), held_.end());
+    external_sort_internal::SortRun(held_);
     std::string path = absl::StrCat(place_.folder, "/run-", runs_.size());
     LLM_ASSIGN_OR_RETURN(RecordFileWriter out, RecordFileWriter::Create(*place_.resources.files, path, place_.type));
     LLM_RETURN_IF_ERROR(out.Append(held_.data(), held_.size()));

@@ -1,4 +1,4 @@
-#include "worker/data/dedup/spill_files.h"
+#include "worker/data/spill/spill_files.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
