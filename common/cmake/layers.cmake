@@ -46,7 +46,9 @@ llm_layer(worker/agent
   DEPS worker/agent/core worker/agent/devices worker/contract common/archive common/base common/build_id
        common/diagnosis common/observe common/spec proto
   EXTERNAL grpc protobuf prometheus httplib cli11 json dw)
-llm_layer(worker/data/shards DEPS worker/contract common/json common/base EXTERNAL json xxhash)
+llm_layer(worker/data/shards DEPS worker/data/tokenizer worker/contract common/json common/base EXTERNAL json xxhash)
+llm_layer(worker/data/pack DEPS worker/data/shards common/base)
+llm_layer(worker/data/mix DEPS worker/data/shards common/base)
 llm_layer(worker/data/tokenizer DEPS common/json common/base EXTERNAL json icu)
 llm_layer(worker/data/text DEPS common/base EXTERNAL icu xxhash)
 llm_layer(worker/data/filters DEPS worker/data/text common/base EXTERNAL xxhash)
@@ -77,6 +79,6 @@ llm_layer(simulator
 llm_layer(bench DEPS worker/engine common/layout common/base EXTERNAL torch cli11 json)
 llm_layer(bench/control DEPS common/spec proto common/base EXTERNAL grpc protobuf sqlite cli11 json)
 llm_layer(bench/data
-  DEPS worker/data/dedup worker/data/filters worker/data/spill worker/data/text
+  DEPS worker/data/dedup worker/data/filters worker/data/pack worker/data/shards worker/data/spill worker/data/text
        worker/data/tokenizer common/base
   EXTERNAL cli11 json)

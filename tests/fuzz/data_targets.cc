@@ -52,7 +52,12 @@ void RunDatasetManifest(absl::string_view bytes) {
 
 void RunIndex(absl::string_view bytes) {
   absl::StatusOr<data::IndexSummary> index = data::CheckIndex(bytes);
-  if (index.ok()) CHECK(index->documents >= 0 && index->tokens >= 0);
+  if (!index.ok()) return;
+  CHECK(index->documents >= 0 && index->tokens >= 0 && index->continued <= index->sequences);
+  data::IndexView view = *data::IndexView::Create(bytes);
+  int64_t tokens = 0;
+  for (int64_t i = 0; i < index->sequences; ++i) tokens += view.length(i);
+  CHECK_EQ(tokens, index->tokens);
 }
 
 void CheckDocuments(const data::ChunkDocuments& out, data::InvalidUtf8Policy policy) {
@@ -158,16 +163,14 @@ std::string CheckpointManifestSeed() {
   return checkpoint::EncodeManifest(manifest);
 }
 
-std::string IndexSeed() {
-  std::vector<int32_t> lengths = {3, 1, 2};
-  std::string out;
-  CHECK(data::IndexText(data::TokenType::kUint16, lengths)
-            .Write([&](absl::string_view piece) {
-              out.append(piece.data(), piece.size());
-              return absl::OkStatus();
-            })
-            .ok());
-  return out;
+std::string IndexSeed(bool with_modes) {
+  const int32_t lengths[] = {3, 1, 2};
+  const int64_t offsets[] = {0, 6, 8}, marks[] = {0, 1, 3};
+  std::string out = data::EncodeIndexHead({data::TokenType::kUint16, 3, 2});
+  out.append(reinterpret_cast<const char*>(lengths), sizeof lengths);
+  out.append(reinterpret_cast<const char*>(offsets), sizeof offsets);
+  out.append(reinterpret_cast<const char*>(marks), sizeof marks);
+  return with_modes ? out.append("\0\0\1", 3) : out;
 }
 
 // As small as a byte-level vocabulary can be, all in one line.
@@ -193,7 +196,7 @@ std::vector<Target> DataTargets() {
        {R"({"version": 1, "tokenizer": "byte", "vocabulary_size": 260, "end_of_document": 256, "unigram_entropy": 3.5,
             "source": {"a": [1]}, "splits": [{"name": "train", "documents": 1, "tokens": 9, "bin_checksum": "ab",
             "idx_checksum": "cd"}]})"}},
-      {"index", RunIndex, {IndexSeed()}},
+      {"index", RunIndex, {IndexSeed(false), IndexSeed(true)}},
       {"json_lines",
        RunJsonLines,
        {"{\"id\": 1, \"text\": \"a\\n\\u00e9\\ud83d\\ude42\"}\n{\"text\": \"b\"}\r\n\n{\"text\": null}",

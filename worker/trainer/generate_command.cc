@@ -11,6 +11,7 @@
 #include "common/base/rng.h"
 #include "common/base/status.h"
 #include "worker/data/shards/dataset.h"
+#include "worker/data/shards/dataset_tokenizer.h"
 #include "worker/data/tokenizer/tokenizer.h"
 #include "worker/engine/checkpoint/checkpoint.h"
 #include "worker/engine/models/model.h"
@@ -48,7 +49,8 @@ absl::StatusOr<OwnedModel> LoadModel(const GenerateOptions& options, int vocabul
 
 absl::Status Generate(const GenerateOptions& options, const std::function<void(absl::string_view)>& print) {
   LLM_ASSIGN_OR_RETURN(data::DatasetManifest manifest, data::ReadManifest(options.dataset));
-  LLM_ASSIGN_OR_RETURN(std::unique_ptr<data::Tokenizer> tokenizer, data::MakeTokenizer(manifest.tokenizer));
+  LLM_ASSIGN_OR_RETURN(std::unique_ptr<data::Tokenizer> tokenizer,
+                       data::OpenDatasetTokenizer(options.dataset, manifest));
   LLM_ASSIGN_OR_RETURN(OwnedModel owned, LoadModel(options, manifest.vocabulary_size));
 
   // Every document of the training stream follows an end of document: so does the prompt.

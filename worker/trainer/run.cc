@@ -114,10 +114,10 @@ absl::Status Run::OpenData() {
   LLM_ASSIGN_OR_RETURN(dataset_, data::ReadManifest(directory));
   LLM_ASSIGN_OR_RETURN(identity_.dataset_digest, data::ManifestDigest(directory));
   LLM_ASSIGN_OR_RETURN(reader_, data::ShardReader::Open(directory, "train"));
-  sampler_ = {.dataset_digest = identity_.dataset_digest,
-              .tokens = reader_->tokens(),
-              .sequence_length = config_.data.sequence_length,
-              .seed = config_.training.seed};
+  LLM_ASSIGN_OR_RETURN(data::SplitInfo split, data::FindSplit(dataset_, directory, "train"));
+  LLM_ASSIGN_OR_RETURN(sampler_, data::MakeSamplerSpec(dataset_, split, identity_.dataset_digest,
+                                                       config_.data.sequence_length));
+  sampler_.seed = config_.training.seed;
   identity_.generation = setup_.generation;
   identity_.sampler_digest = data::SamplerDigest(sampler_);
   identity_.numerics = setup_.numerics;
@@ -184,10 +184,9 @@ absl::Status Run::CreateLoader() {
   data::LoaderOptions options = {.sampler = sampler_,
                                  .first_sample = state_.step * config_.training.global_batch_size,
                                  .global_batch_size = config_.training.global_batch_size,
-                                 .micro_batch_size = config_.training.micro_batch_size,
                                  .rank = rank(),
                                  .world_size = world_size(),
-                                 .vocabulary_size = dataset_.vocabulary_size};
+                                 .batch = data::BatchOptionsOf(dataset_, config_.training.micro_batch_size)};
   LLM_ASSIGN_OR_RETURN(loader_, data::Loader::Create(*reader_, options));
   return absl::OkStatus();
 }

@@ -9,7 +9,6 @@
 #include "absl/strings/str_cat.h"
 
 #include "common/base/status.h"
-#include "worker/data/shards/loader.h"
 
 namespace llmctl::trainer {
 
@@ -20,12 +19,12 @@ absl::StatusOr<std::unique_ptr<Validator>> Validator::Create(const contract::Tra
                                                              const std::string& dataset_digest) {
   LLM_ASSIGN_OR_RETURN(std::unique_ptr<data::ShardReader> reader,
                        data::ShardReader::Open(config.data.dataset, "validation"));
-  data::SamplerSpec sampler = {.dataset_digest = dataset_digest,
-                               .tokens = reader->tokens(),
-                               .sequence_length = config.data.sequence_length,
-                               .seed = config.training.seed,
-                               .shuffle = false};
-  int64_t windows = data::WindowCount(sampler);
+  LLM_ASSIGN_OR_RETURN(data::SplitInfo split, data::FindSplit(manifest, config.data.dataset, "validation"));
+  LLM_ASSIGN_OR_RETURN(data::SamplerSpec spec,
+                       data::MakeSamplerSpec(manifest, split, dataset_digest, config.data.sequence_length));
+  const bool grouped = !spec.groups.empty();
+  spec.groups.clear();
+  int64_t windows = data::WindowCount(spec);
   if (windows == 0) {
     return absl::FailedPreconditionError(absl::StrCat(
         "validation part of ", config.data.dataset, " holds ", reader->tokens(), " tokens, less than one sequence of ",
@@ -33,26 +32,26 @@ absl::StatusOr<std::unique_ptr<Validator>> Validator::Create(const contract::Tra
   }
   int64_t asked = config.training.validation_samples;
   int64_t samples = asked > 0 ? std::min(asked, windows) : windows;
-  return std::unique_ptr<Validator>(new Validator(std::move(reader), sampler, samples,
-                                                  config.training.micro_batch_size, manifest.vocabulary_size));
+  // Without the run's seed: runs are compared by this loss.
+  spec.shuffle = grouped && samples < windows;
+  LLM_ASSIGN_OR_RETURN(data::Sampler sampler, data::Sampler::Create(std::move(spec)));
+  return std::unique_ptr<Validator>(
+      new Validator(std::move(reader), std::move(sampler), samples,
+                    data::BatchOptionsOf(manifest, config.training.micro_batch_size)));
 }
 
-Validator::Validator(std::unique_ptr<data::ShardReader> reader, data::SamplerSpec sampler, int64_t samples,
-                     int micro_batch_size, int vocabulary_size)
-    : reader_(std::move(reader)),
-      sampler_(std::move(sampler)),
-      samples_(samples),
-      micro_batch_size_(micro_batch_size),
-      vocabulary_size_(vocabulary_size) {}
+Validator::Validator(std::unique_ptr<data::ShardReader> reader, data::Sampler sampler, int64_t samples,
+                     data::BatchOptions options)
+    : reader_(std::move(reader)), sampler_(std::move(sampler)), samples_(samples), options_(options) {}
 
 absl::StatusOr<double> Validator::Run(engine::Model& model, engine::comm::Communicator& communicator) const {
   data::SampleRange own =
       data::RankSamples(0, samples_, communicator.rank(Axis::kData), communicator.size(Axis::kData));
   std::array<double, 2> sums = {0, 0};  // loss, tokens
-  for (int64_t begin = own.begin; begin < own.end; begin += micro_batch_size_) {
-    data::SampleRange range = {begin, std::min<int64_t>(begin + micro_batch_size_, own.end)};
+  for (int64_t begin = own.begin; begin < own.end; begin += options_.micro_batch_size) {
+    data::SampleRange range = {begin, std::min<int64_t>(begin + options_.micro_batch_size, own.end)};
     LLM_ASSIGN_OR_RETURN(std::vector<data::MicroBatch> batches,
-                         data::ReadMicroBatches(*reader_, sampler_, range, micro_batch_size_, vocabulary_size_));
+                         data::ReadMicroBatches(*reader_, sampler_, range, options_));
     for (const data::MicroBatch& micro : batches) {
       engine::LossSum loss = model.Forward({.samples = micro.samples,
                                             .sequence_length = micro.sequence_length,

@@ -1,5 +1,5 @@
-// The loss on the validation part of the dataset: the same samples every time, in stream order, split over the
-// ranks and added up.
+// The loss on the validation part of the dataset: the same samples every time, split over the ranks and added up. The
+// first ones in stream order, or where the part has groups, which lie one after another, some of everywhere.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +10,7 @@
 
 #include "worker/contract/trainer_config.h"
 #include "worker/data/shards/dataset.h"
+#include "worker/data/shards/loader.h"
 #include "worker/data/shards/sampler.h"
 #include "worker/engine/comm/collective.h"
 #include "worker/engine/models/model.h"
@@ -27,14 +28,13 @@ class Validator {
   absl::StatusOr<double> Run(engine::Model& model, engine::comm::Communicator& communicator) const;
 
  private:
-  Validator(std::unique_ptr<data::ShardReader> reader, data::SamplerSpec sampler, int64_t samples,
-            int micro_batch_size, int vocabulary_size);
+  Validator(std::unique_ptr<data::ShardReader> reader, data::Sampler sampler, int64_t samples,
+            data::BatchOptions options);
 
   std::unique_ptr<data::ShardReader> reader_;
-  const data::SamplerSpec sampler_;
+  const data::Sampler sampler_;
   const int64_t samples_;
-  const int micro_batch_size_;
-  const int vocabulary_size_;
+  const data::BatchOptions options_;
 };
 
 }  // namespace llmctl::trainer

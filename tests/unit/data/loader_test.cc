@@ -22,8 +22,7 @@ class LoaderTest : public ::testing::Test {
     reader_ = *ShardReader::Open(folder_.path(), "train");
     options_.sampler = {"digest", 1000, 10, 7, true};
     options_.global_batch_size = 8;
-    options_.micro_batch_size = 3;
-    options_.vocabulary_size = 260;
+    options_.batch = {.micro_batch_size = 3, .vocabulary_size = 260};
   }
 
   std::unique_ptr<Loader> MakeLoader() {
@@ -52,6 +51,7 @@ TEST(RankSamples, PartsAreContiguousAndDifferByAtMostOne) {
 
 TEST_F(LoaderTest, MicroBatchesHoldTheSamplesOfTheStepInOrder) {
   auto loader = MakeLoader();
+  Sampler sampler = *Sampler::Create(options_.sampler);
   for (int64_t step = 0; step < 30; ++step) {
     absl::StatusOr<StepBatch> batch = loader->Next();
     ASSERT_TRUE(batch.ok()) << batch.status();
@@ -62,7 +62,7 @@ TEST_F(LoaderTest, MicroBatchesHoldTheSamplesOfTheStepInOrder) {
       EXPECT_EQ(micro.first_sample, sample);
       ASSERT_EQ(micro.inputs.size(), static_cast<size_t>(micro.samples) * 10);
       for (int i = 0; i < micro.samples; ++i, ++sample) {
-        int64_t start = SampleStart(options_.sampler, sample);
+        int64_t start = sampler.Start(sample);
         for (int t = 0; t < 10; ++t) {
           ASSERT_EQ(micro.inputs[i * 10 + t], (start + t) % 251);
           ASSERT_EQ(micro.targets[i * 10 + t], (start + t + 1) % 251);
@@ -111,7 +111,7 @@ TEST_F(LoaderTest, StopsWhileItsQueueIsFull) {
 }
 
 TEST_F(LoaderTest, ATokenOutsideTheVocabularyIsAnError) {
-  options_.vocabulary_size = 200;
+  options_.batch.vocabulary_size = 200;
   auto loader = MakeLoader();
   absl::StatusOr<StepBatch> batch = loader->Next();
   for (int i = 0; i < 20 && batch.ok(); ++i) batch = loader->Next();

@@ -37,6 +37,7 @@ absl::Status CountTokens(const ShardReader& reader, const std::string& path, std
   std::vector<int32_t> piece;
   for (int64_t at = 0; at < reader.tokens(); at += kPieceTokens) {
     piece.resize(std::min(kPieceTokens, reader.tokens() - at));
+    reader.WillNeed(at, static_cast<int64_t>(piece.size()));
     reader.Copy(at, absl::MakeSpan(piece));
     for (size_t i = 0; i < piece.size(); ++i) {
       if (piece[i] < 0 || piece[i] >= static_cast<int32_t>(counts.size())) {
@@ -60,9 +61,10 @@ absl::Status VerifyDataset(const std::string& directory) {
     LLM_RETURN_IF_ERROR(CheckChecksum(stem + ".idx", split.idx_checksum));
     std::vector<int64_t> counts(manifest.vocabulary_size);
     LLM_RETURN_IF_ERROR(CountTokens(*reader, stem + ".bin", counts));
-    if (counts[manifest.end_of_document] != split.documents) {
+    int64_t whole = split.documents - (split.packed.has_value() ? split.packed->truncated_documents : 0);
+    if (counts[manifest.end_of_document] != whole) {
       return absl::DataLossError(absl::StrCat(stem, ".bin has ", counts[manifest.end_of_document],
-                                              " end-of-document tokens, expected one for each of ", split.documents,
+                                              " end-of-document tokens, expected one for each of ", whole,
                                               " documents; prepare the dataset anew"));
     }
     double entropy = UnigramEntropy(counts);

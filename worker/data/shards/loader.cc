@@ -4,6 +4,7 @@
 #include <chrono>
 #include <deque>
 #include <thread>
+#include <utility>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
@@ -11,6 +12,7 @@
 
 #include "common/base/check.h"
 #include "common/base/mutex.h"
+#include "common/base/status.h"
 
 namespace llmctl::data {
 namespace {
@@ -18,13 +20,9 @@ namespace {
 absl::Status CheckOptions(const ShardReader& reader, const LoaderOptions& options) {
   CHECK(options.rank >= 0 && options.rank < options.world_size) << options.rank << " of " << options.world_size;
   CHECK_EQ(options.sampler.tokens, reader.tokens());
-  CHECK_GT(options.micro_batch_size, 0);
+  CHECK_EQ(options.sampler.rows, reader.rows());
+  CHECK_GT(options.batch.micro_batch_size, 0);
   CHECK_GT(options.prefetched_steps_max, 0);
-  if (WindowCount(options.sampler) == 0) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("the split has ", reader.tokens(), " tokens, which is less than one sample of ",
-                     options.sampler.sequence_length, " + 1; shorten sequence_length or add text"));
-  }
   if (options.global_batch_size < options.world_size) {
     return absl::InvalidArgumentError(absl::StrCat("global_batch_size is ", options.global_batch_size,
                                                    ", but there are ", options.world_size,
@@ -33,28 +31,117 @@ absl::Status CheckOptions(const ShardReader& reader, const LoaderOptions& option
   return absl::OkStatus();
 }
 
-absl::Status FillSample(const ShardReader& reader, const SamplerSpec& spec, int64_t index, int vocabulary_size,
-                        MicroBatch& batch) {
-  std::vector<int32_t> window(spec.sequence_length + 1);
-  int64_t start = SampleStart(spec, index);
-  reader.Copy(start, absl::MakeSpan(window));
+// The tokens that one sample is made of, and where in them documents begin. Reused from sample to sample.
+struct Window {
+  int64_t begin = 0;  // in the stream
+  std::vector<int32_t> tokens;
+  std::vector<int32_t> starts;     // the first is 0
+  std::vector<int32_t> continued;  // of these, those of pieces that go on with another row's document
+};
+
+// Fills samples of one reader and sampler.
+class SampleFiller {
+ public:
+  SampleFiller(const ShardReader& reader, const Sampler& sampler, const BatchOptions& options)
+      : reader_(reader), sampler_(sampler), options_(options), length_(sampler.spec().sequence_length) {}
+
+  // Has the system read what `range` needs while other samples are filled.
+  void Announce(SampleRange range) const {
+    if (reader_.rows() > 0) return;  // where a row lies is in the index, which is as far away
+    for (int64_t i = range.begin; i < range.end; ++i) reader_.WillNeed(sampler_.Start(i), length_ + 1);
+  }
+
+  absl::Status Fill(int64_t index, MicroBatch& batch) {
+    absl::Status found = reader_.rows() > 0 ? FindRow(sampler_.Start(index)) : FindWindow(sampler_.Start(index));
+    if (!found.ok()) return Annotate(found, "sample ", index);
+    reader_.Copy(window_.begin, absl::MakeSpan(window_.tokens));
+    LLM_RETURN_IF_ERROR(CheckTokens(index));
+    Append(batch);
+    return absl::OkStatus();
+  }
+
+ private:
+  absl::Status FindWindow(int64_t start) {
+    window_.begin = start;
+    window_.tokens.resize(length_ + 1);
+    window_.starts = {0};
+    int64_t sequences = reader_.sequences();
+    for (int64_t i = reader_.Find(start) + 1; i < sequences; ++i) {
+      LLM_ASSIGN_OR_RETURN(ShardReader::Sequence sequence, reader_.At(i));
+      if (sequence.begin >= start + length_) break;
+      if (sequence.begin <= start + window_.starts.back()) return OutOfOrder(i);
+      window_.starts.push_back(static_cast<int32_t>(sequence.begin - start));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status FindRow(int64_t row) {
+    LLM_ASSIGN_OR_RETURN(ShardReader::SequenceRange pieces, reader_.Row(row));
+    window_.starts.clear();
+    window_.continued.clear();
+    int64_t size = 0;
+    for (int64_t i = pieces.begin; i < pieces.end; ++i) {
+      LLM_ASSIGN_OR_RETURN(ShardReader::Sequence piece, reader_.At(i));
+      if (size == 0) window_.begin = piece.begin;
+      if (piece.begin != window_.begin + size) return OutOfOrder(i);
+      window_.starts.push_back(static_cast<int32_t>(size));
+      if (piece.continues) window_.continued.push_back(static_cast<int32_t>(size));
+      size += piece.length;
+      if (size > length_ + 1) {
+        return absl::DataLossError(absl::StrCat("row ", row, " has more than ", length_ + 1,
+                                                " tokens; check the dataset with `llmctl data verify`"));
+      }
+    }
+    window_.tokens.resize(size);
+    return absl::OkStatus();
+  }
+
+  static absl::Status OutOfOrder(int64_t sequence) {
+    return absl::DataLossError(absl::StrCat("index: sequence ", sequence,
+                                            " does not follow the one before it; check the dataset with `llmctl data "
+                                            "verify`"));
+  }
+
   // An id out of range would index past the embedding.
-  int32_t largest = *std::max_element(window.begin(), window.end());
-  int32_t smallest = *std::min_element(window.begin(), window.end());
-  if (smallest < 0 || largest >= vocabulary_size) {
-    return absl::DataLossError(absl::StrCat("sample ", index, " (tokens from ", start, " on) has token ",
-                                            smallest < 0 ? smallest : largest, ", the vocabulary has ", vocabulary_size,
+  absl::Status CheckTokens(int64_t index) const {
+    int32_t largest = *std::max_element(window_.tokens.begin(), window_.tokens.end());
+    int32_t smallest = *std::min_element(window_.tokens.begin(), window_.tokens.end());
+    if (smallest >= 0 && largest < options_.vocabulary_size) return absl::OkStatus();
+    return absl::DataLossError(absl::StrCat("sample ", index, " (tokens from ", window_.begin, " on) has token ",
+                                            smallest < 0 ? smallest : largest, ", the vocabulary has ",
+                                            options_.vocabulary_size,
                                             "; check the dataset with `llmctl data verify`"));
   }
-  batch.inputs.insert(batch.inputs.end(), window.begin(), window.end() - 1);
-  batch.targets.insert(batch.targets.end(), window.begin() + 1, window.end());
-  return absl::OkStatus();
-}
+
+  void Append(MicroBatch& batch) const {
+    const std::vector<int32_t>& tokens = window_.tokens;
+    const int32_t at = static_cast<int32_t>(batch.inputs.size());
+    const size_t shown = std::min<size_t>(tokens.size(), length_);
+    batch.inputs.insert(batch.inputs.end(), tokens.begin(), tokens.begin() + shown);
+    batch.inputs.resize(at + length_, options_.padding_id);
+    batch.targets.insert(batch.targets.end(), tokens.begin() + 1, tokens.end());
+    batch.targets.resize(at + length_, -1);
+    // What the end of one document says of the middle of another is nothing.
+    for (int32_t start : window_.continued) {
+      if (start > 0) batch.targets[at + start - 1] = -1;
+    }
+    for (int32_t start : window_.starts) {
+      if (start < length_) batch.document_starts.push_back(at + start);
+    }
+    if (shown < static_cast<size_t>(length_)) batch.document_starts.push_back(at + static_cast<int32_t>(shown));
+  }
+
+  const ShardReader& reader_;
+  const Sampler& sampler_;
+  const BatchOptions& options_;
+  const int length_;
+  Window window_;
+};
 
 class PrefetchingLoader : public Loader {
  public:
-  PrefetchingLoader(const ShardReader& reader, const LoaderOptions& options)
-      : reader_(reader), options_(options), thread_([this] { Run(); }) {}
+  PrefetchingLoader(const ShardReader& reader, Sampler sampler, const LoaderOptions& options)
+      : reader_(reader), sampler_(std::move(sampler)), options_(options), thread_([this] { Run(); }) {}
 
   ~PrefetchingLoader() override {
     {
@@ -94,12 +181,13 @@ class PrefetchingLoader : public Loader {
   absl::StatusOr<StepBatch> Read(int64_t first) const {
     SampleRange range = RankSamples(first, options_.global_batch_size, options_.rank, options_.world_size);
     absl::StatusOr<std::vector<MicroBatch>> batches =
-        ReadMicroBatches(reader_, options_.sampler, range, options_.micro_batch_size, options_.vocabulary_size);
+        ReadMicroBatches(reader_, sampler_, range, options_.batch);
     if (!batches.ok()) return batches.status();
     return StepBatch{first, *std::move(batches), 0};
   }
 
   const ShardReader& reader_;
+  const Sampler sampler_;
   const LoaderOptions options_;
   Mutex mutex_;
   CondVar filled_;
@@ -117,27 +205,36 @@ SampleRange RankSamples(int64_t first_sample, int64_t count, int rank, int world
   return {begin, begin + share + (rank < larger ? 1 : 0)};
 }
 
-absl::StatusOr<std::vector<MicroBatch>> ReadMicroBatches(const ShardReader& reader, const SamplerSpec& spec,
-                                                         SampleRange range, int micro_batch_size, int vocabulary_size) {
+BatchOptions BatchOptionsOf(const DatasetManifest& manifest, int micro_batch_size) {
+  return {.micro_batch_size = micro_batch_size,
+          .vocabulary_size = manifest.vocabulary_size,
+          .padding_id = manifest.packing.has_value() ? manifest.packing->padding_id : 0};
+}
+
+absl::StatusOr<std::vector<MicroBatch>> ReadMicroBatches(const ShardReader& reader, const Sampler& sampler,
+                                                         SampleRange range, const BatchOptions& options) {
+  SampleFiller filler(reader, sampler, options);
+  filler.Announce(range);
+  const int length = sampler.spec().sequence_length;
   std::vector<MicroBatch> out;
-  for (int64_t at = range.begin; at < range.end; at += micro_batch_size) {
-    int samples = static_cast<int>(std::min<int64_t>(micro_batch_size, range.end - at));
-    MicroBatch batch{at, samples, spec.sequence_length, {}, {}};
-    batch.inputs.reserve(int64_t{samples} * spec.sequence_length);
-    batch.targets.reserve(int64_t{samples} * spec.sequence_length);
-    for (int i = 0; i < samples; ++i) {
-      absl::Status filled = FillSample(reader, spec, at + i, vocabulary_size, batch);
-      if (!filled.ok()) return filled;
-    }
-    out.push_back(std::move(batch));
+  for (int64_t at = range.begin; at < range.end; at += options.micro_batch_size) {
+    int samples = static_cast<int>(std::min<int64_t>(options.micro_batch_size, range.end - at));
+    MicroBatch& batch = out.emplace_back();
+    batch.first_sample = at;
+    batch.samples = samples;
+    batch.sequence_length = length;
+    batch.inputs.reserve(int64_t{samples} * length);
+    batch.targets.reserve(int64_t{samples} * length);
+    for (int i = 0; i < samples; ++i) LLM_RETURN_IF_ERROR(filler.Fill(at + i, batch));
+    batch.document_starts.push_back(static_cast<int32_t>(batch.inputs.size()));
   }
   return out;
 }
 
 absl::StatusOr<std::unique_ptr<Loader>> Loader::Create(const ShardReader& reader, const LoaderOptions& options) {
-  absl::Status valid = CheckOptions(reader, options);
-  if (!valid.ok()) return valid;
-  return std::make_unique<PrefetchingLoader>(reader, options);
+  LLM_RETURN_IF_ERROR(CheckOptions(reader, options));
+  LLM_ASSIGN_OR_RETURN(Sampler sampler, Sampler::Create(options.sampler));
+  return std::make_unique<PrefetchingLoader>(reader, std::move(sampler), options);
 }
 
 }  // namespace llmctl::data

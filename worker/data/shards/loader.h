@@ -31,23 +31,35 @@ struct MicroBatch {
   int64_t first_sample = 0;
   int samples = 0;
   int sequence_length = 0;
-  // Row-major [samples][sequence_length]; targets are the inputs one token on.
+  // Row-major [samples][sequence_length]; targets are the inputs one token on, or -1 where none counts: in the padding
+  // of a packed row, and where the next token is the start of a piece that goes on with another row's document.
   std::vector<int32_t> inputs;
   std::vector<int32_t> targets;
+  // Where in `inputs` a document begins, ascending: an attention mask keeps each position to those from the last of
+  // these on, and positions count from it. A sample begins one, and so does its padding; at the end stands the size of
+  // `inputs`. (What FlashAttention calls cu_seqlens.)
+  std::vector<int32_t> document_starts;
 };
 
-// Reads `range`, in order. DataLoss when a token is not below `vocabulary_size`.
-absl::StatusOr<std::vector<MicroBatch>> ReadMicroBatches(const ShardReader& reader, const SamplerSpec& spec,
-                                                         SampleRange range, int micro_batch_size, int vocabulary_size);
+struct BatchOptions {
+  int micro_batch_size = 0;
+  int vocabulary_size = 0;
+  int padding_id = 0;  // of packed rows
+};
+
+BatchOptions BatchOptionsOf(const DatasetManifest& manifest, int micro_batch_size);
+
+// Reads `range`, in order. DataLoss when a token is not in the vocabulary, or the index is damaged where it is needed.
+absl::StatusOr<std::vector<MicroBatch>> ReadMicroBatches(const ShardReader& reader, const Sampler& sampler,
+                                                         SampleRange range, const BatchOptions& options);
 
 struct LoaderOptions {
   SamplerSpec sampler;
   int64_t first_sample = 0;  // consumed so far
   int global_batch_size = 0;
-  int micro_batch_size = 0;
   int rank = 0;
   int world_size = 1;
-  int vocabulary_size = 0;
+  BatchOptions batch;
   int prefetched_steps_max = 4;
 };
 
