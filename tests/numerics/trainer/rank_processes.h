@@ -61,6 +61,7 @@ class RankProcesses {
     ShimEnd shim;
     pid_t pid = -1;
     int exit = 0;
+    int64_t step = 0;  // the newest it has reported; under mutex_
     std::vector<double> losses;
     std::string fatal_class;
     std::thread agent;
@@ -86,6 +87,16 @@ class RankProcesses {
     return config.checkpoint.directory + "/rank-" + std::to_string(number);
   }
   pid_t pid(int number) const { return ranks_[number]->pid; }
+
+  // Waits until a rank has reported `step` or a later one.
+  void AwaitStep(int number, int64_t step) {
+    MutexLock lock(mutex_);
+    while (ranks_[number]->step < step) stepped_.Wait(mutex_);
+  }
+  void Say(int number, contract::Message message) {
+    MutexLock lock(mutex_);
+    ranks_[number]->shim.Say(std::move(message));
+  }
 
   // Waits until a rank has ended.
   Rank& Await(int number) {
@@ -114,15 +125,22 @@ class RankProcesses {
       if (const auto* request = std::get_if<contract::StoreRequest>(&envelope->message)) Answer(rank, *request);
       if (const auto* progress = std::get_if<contract::Progress>(&envelope->message)) {
         rank.losses.push_back(progress->loss);
+        Reached(rank, progress->step);
         on_step_(rank, number, progress->step);
       }
       if (const auto* commit = std::get_if<contract::CheckpointCommit>(&envelope->message)) {
-        rank.shim.Say(contract::CheckpointCommitReply{.request_id = commit->request_id, .committed = true});
+        Say(number, contract::CheckpointCommitReply{.request_id = commit->request_id, .committed = true});
       }
       if (const auto* fatal = std::get_if<contract::Fatal>(&envelope->message)) {
         rank.fatal_class = fatal->failure_class;
       }
     }
+  }
+
+  void Reached(Rank& rank, int64_t step) {
+    MutexLock lock(mutex_);
+    rank.step = step;
+    stepped_.NotifyAll();
   }
 
   void Answer(Rank& rank, const contract::StoreRequest& request) {
@@ -167,6 +185,7 @@ class RankProcesses {
   OnStep on_step_;
   std::vector<std::unique_ptr<Rank>> ranks_;
   Mutex mutex_;
+  CondVar stepped_;
   std::map<std::string, std::string> values_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, std::vector<std::pair<Rank*, contract::StoreReply>>> waiting_ ABSL_GUARDED_BY(mutex_);
 };
