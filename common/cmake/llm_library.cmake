@@ -5,7 +5,8 @@
 #   A program under <build>/bin, held to the same rule.
 # llm_test(NAME n SRCS x_test.cc... [DEPS lib...] [EXTERNAL package...] [LABELS l...] [TIMEOUT s])
 #   A GoogleTest program; tests/ mirrors the tree and may use any library.
-# PCH grpc (all three): share the precompiled header of gRPC and the generated API (grpc_headers, in proto/).
+# All share a precompiled header: libraries and programs base_headers (in common/), tests test_headers (in tests/). PCH
+# asks for another: api (the generated messages) or grpc (gRPC with them), both in proto/.
 
 function(_llm_folder out)
   file(RELATIVE_PATH folder "${CMAKE_SOURCE_DIR}" "${CMAKE_CURRENT_SOURCE_DIR}")
@@ -65,10 +66,20 @@ function(_llm_link target)
   target_include_directories(${target} PUBLIC "${CMAKE_SOURCE_DIR}")
   list(TRANSFORM A_EXTERNAL PREPEND ext_ OUTPUT_VARIABLE externals)
   target_link_libraries(${target} PUBLIC ${A_DEPS} ${externals} ext_absl ext_threads)
-  if(A_PCH STREQUAL "grpc")
-    target_precompile_headers(${target} REUSE_FROM grpc_headers)
-    _llm_precompiled_options(${target})
+  if(NOT A_PCH)
+    set(A_PCH base)
   endif()
+  target_precompile_headers(${target} REUSE_FROM ${A_PCH}_headers)
+  _llm_precompiled_options(${target})
+endfunction()
+
+# The owner of a precompiled header: target `name`_headers of the folder it is called in.
+function(llm_precompiled_header name header)
+  add_library(${name}_headers STATIC ${name}_headers.cc)
+  target_link_libraries(${name}_headers PRIVATE ext_absl ${ARGN})
+  target_include_directories(${name}_headers PRIVATE "${CMAKE_SOURCE_DIR}")
+  target_precompile_headers(${name}_headers PRIVATE "${CMAKE_CURRENT_SOURCE_DIR}/${header}")
+  _llm_precompiled_options(${name}_headers)
 endfunction()
 
 function(llm_library)
@@ -89,22 +100,16 @@ function(llm_program)
   _llm_link(${A_NAME})
 endfunction()
 
-# Tests share one precompiled header (test_headers, in tests/) and are not optimised: the libraries under test are,
-# and a test compiles in half the time.
-function(_llm_test_options target)
-  target_compile_options(${target} PRIVATE -O0)
-  _llm_precompiled_options(${target})
-endfunction()
-
+# Tests are not optimised: the libraries under test are, and a test compiles in half the time.
 function(llm_test)
   cmake_parse_arguments(A "" "NAME;PCH;TIMEOUT" "SRCS;DEPS;EXTERNAL;LABELS" ${ARGN})
   add_executable(${A_NAME} ${A_SRCS})
   list(APPEND A_EXTERNAL gtest_main)
-  _llm_link(${A_NAME})
   if(NOT A_PCH)
-    _llm_test_options(${A_NAME})
-    target_precompile_headers(${A_NAME} REUSE_FROM test_headers)
+    set(A_PCH test)
+    target_compile_options(${A_NAME} PRIVATE -O0)
   endif()
+  _llm_link(${A_NAME})
   add_test(NAME ${A_NAME} COMMAND ${A_NAME})
   if(NOT A_TIMEOUT)
     set(A_TIMEOUT 120)
