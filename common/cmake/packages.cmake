@@ -22,6 +22,7 @@ llm_external(zlib ZLIB::ZLIB)
 llm_external(simdjson simdjson)
 llm_external(yaml yaml-cpp)
 llm_external(re2 re2)
+llm_external(vectorscan hs)
 llm_external(dw dw)
 llm_external(cli11)  # headers only
 llm_external(httplib cpp-httplib)

@@ -10,7 +10,7 @@ LAYERS_FILE = "common/cmake/layers.cmake"
 # Package (as layers.cmake names it) of a third-party header, by how its path begins.
 PACKAGES = (
     ("absl/", "absl"), ("grpcpp/ext/proto_server_reflection", "grpc_reflection"), ("grpcpp/", "grpc"),
-    ("grpc/", "grpc"), ("re2/", "re2"),
+    ("grpc/", "grpc"), ("re2/", "re2"), ("hs/", "vectorscan"),
     ("google/protobuf/", "protobuf"), ("torch/", "torch"), ("ATen/", "torch"), ("c10/", "torch"), ("caffe2/", "torch"),
     ("gloo/", "torch"), ("soci/", "sqlite"), ("sqlite3.h", "sqlite"), ("nlohmann/", "json"), ("openssl/", "openssl"),
     ("xxhash.h", "xxhash"), ("yaml-cpp/", "yaml"), ("CLI/", "cli11"), ("httplib.h", "httplib"),
