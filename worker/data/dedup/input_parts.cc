@@ -34,6 +34,7 @@ const char* FileName(RecordKind kind) {
     case RecordKind::kPairs: return "pairs";
     case RecordKind::kDuplicates: return "duplicates";
     case RecordKind::kRepeats: return "repeats";
+    case RecordKind::kNgrams: break;  // not of deduplication
   }
   return "";
 }

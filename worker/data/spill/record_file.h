@@ -33,6 +33,7 @@ enum class RecordKind : uint32_t {
   kPairs = 7,         // (later document, earlier document)
   kDuplicates = 8,    // the result of near deduplication
   kRepeats = 9,       // the result of exact deduplication
+  kNgrams = 10,       // counts, probabilities and weights of n-grams
 };
 
 using RecordNotes = std::array<uint64_t, 8>;
