@@ -56,6 +56,7 @@ llm_layer(worker/data/spill DEPS common/base EXTERNAL xxhash)
 llm_layer(worker/data/perplexity
   DEPS worker/data/tokenizer worker/data/text worker/data/spill common/base
   EXTERNAL icu xxhash zlib)
+llm_layer(worker/data/language DEPS common/base EXTERNAL cld2 fasttext icu)
 llm_layer(worker/data/dedup DEPS worker/data/spill worker/data/text common/base EXTERNAL icu xxhash)
 llm_layer(worker/data/pii DEPS worker/data/text common/base EXTERNAL icu openssl re2 vectorscan)
 llm_layer(worker/data
@@ -83,6 +84,7 @@ llm_layer(simulator
 llm_layer(bench DEPS worker/engine common/layout common/base EXTERNAL torch cli11 json)
 llm_layer(bench/control DEPS common/spec proto common/base EXTERNAL grpc protobuf sqlite cli11 json)
 llm_layer(bench/data
-  DEPS worker/data/dedup worker/data/filters worker/data/pack worker/data/perplexity worker/data/pii worker/data/shards
+  DEPS worker/data/dedup worker/data/filters worker/data/language worker/data/pack
+       worker/data/perplexity worker/data/pii worker/data/shards
        worker/data/spill worker/data/text worker/data/tokenizer common/base
-  EXTERNAL cli11 json)
+  EXTERNAL cld2 cli11 json)

@@ -6,12 +6,13 @@
 #include "tests/fuzz/contract_targets.h"
 #include "tests/fuzz/data_targets.h"
 #include "tests/fuzz/dedup_targets.h"
+#include "tests/fuzz/language_targets.h"
 
 namespace llmctl::fuzz {
 
 std::vector<Target> AllTargets() {
   std::vector<Target> all = DataTargets();
-  for (std::vector<Target> more : {ContractTargets(), DedupTargets(), SpecTargets()}) {
+  for (std::vector<Target> more : {ContractTargets(), DedupTargets(), LanguageTargets(), SpecTargets()}) {
     std::move(more.begin(), more.end(), std::back_inserter(all));
   }
   return all;

@@ -14,7 +14,8 @@ PACKAGES = (
     ("google/protobuf/", "protobuf"), ("torch/", "torch"), ("ATen/", "torch"), ("c10/", "torch"), ("caffe2/", "torch"),
     ("gloo/", "torch"), ("soci/", "sqlite"), ("sqlite3.h", "sqlite"), ("nlohmann/", "json"), ("openssl/", "openssl"),
     ("xxhash.h", "xxhash"), ("yaml-cpp/", "yaml"), ("CLI/", "cli11"), ("httplib.h", "httplib"),
-    ("prometheus/", "prometheus"), ("unicode/", "icu"), ("simdjson.h", "simdjson"), ("zstd.h", "zstd"),
+    ("prometheus/", "prometheus"), ("unicode/", "icu"), ("cld2/", "cld2"), ("fasttext/", "fasttext"),
+    ("simdjson.h", "simdjson"), ("zstd.h", "zstd"),
     ("dlfcn.h", "dl"), ("gtest/", "gtest"), ("gmock/", "gtest"), ("benchmark/", "benchmark"), ("nccl.h", "cuda"),
     ("cuda", "cuda"), ("nvml.h", "nvml"), ("elfutils/", "dw"),
 )
