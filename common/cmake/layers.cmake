@@ -49,6 +49,8 @@ llm_layer(worker/agent
 llm_layer(worker/data/shards DEPS worker/data/tokenizer worker/contract common/json common/base EXTERNAL json xxhash)
 llm_layer(worker/data/pack DEPS worker/data/shards common/base)
 llm_layer(worker/data/mix DEPS worker/data/shards common/base)
+llm_layer(worker/data/inspect
+  DEPS worker/data/shards worker/data/spill worker/data/tokenizer common/base)
 llm_layer(worker/data/tokenizer DEPS common/json common/base EXTERNAL json icu)
 llm_layer(worker/data/text DEPS common/base EXTERNAL icu xxhash)
 llm_layer(worker/data/filters DEPS worker/data/text common/base EXTERNAL xxhash)
@@ -60,7 +62,8 @@ llm_layer(worker/data/language DEPS common/base EXTERNAL cld2 fasttext icu)
 llm_layer(worker/data/dedup DEPS worker/data/spill worker/data/text common/base EXTERNAL icu xxhash)
 llm_layer(worker/data/pii DEPS worker/data/text common/base EXTERNAL icu openssl re2 vectorscan)
 llm_layer(worker/data
-  DEPS worker/data/shards worker/data/tokenizer worker/contract common/json common/base
+  DEPS worker/data/inspect worker/data/mix worker/data/pack worker/data/shards worker/data/spill
+       worker/data/tokenizer worker/contract common/json common/base
   EXTERNAL icu simdjson xxhash json cli11)
 llm_layer(worker/engine/checkpoint DEPS common/layout common/json common/base EXTERNAL json)
 llm_layer(worker/engine

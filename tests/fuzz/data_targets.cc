@@ -47,7 +47,13 @@ void RunCheckpointManifest(absl::string_view bytes) {
 
 void RunDatasetManifest(absl::string_view bytes) {
   absl::StatusOr<data::DatasetManifest> manifest = data::DecodeManifest(bytes, "manifest");
-  if (manifest.ok()) CHECK_LT(manifest->end_of_document, manifest->vocabulary_size);
+  if (!manifest.ok()) return;
+  CHECK_LT(manifest->end_of_document, manifest->vocabulary_size);
+  for (const data::SplitInfo& split : manifest->splits) {
+    int64_t at = 0;
+    for (const data::GroupInfo& group : split.groups) at += group.end - group.begin;
+    CHECK(split.groups.empty() || at == (split.packed.has_value() ? split.packed->rows : split.tokens));
+  }
 }
 
 void RunIndex(absl::string_view bytes) {
@@ -195,7 +201,14 @@ std::vector<Target> DataTargets() {
        RunDatasetManifest,
        {R"({"version": 1, "tokenizer": "byte", "vocabulary_size": 260, "end_of_document": 256, "unigram_entropy": 3.5,
             "source": {"a": [1]}, "splits": [{"name": "train", "documents": 1, "tokens": 9, "bin_checksum": "ab",
-            "idx_checksum": "cd"}]})"}},
+            "idx_checksum": "cd"}]})",
+        R"({"version": 1, "tokenizer": "tokenizer.json", "tokenizer_digest": "ef", "vocabulary_size": 260,
+            "end_of_document": 256, "unigram_entropy": 3.5, "packing": {"row_tokens": 9, "padding_id": 256},
+            "source": {}, "splits": [{"name": "train", "documents": 2, "tokens": 12, "bin_checksum": "ab",
+            "idx_checksum": "cd", "packed": {"rows": 2, "pieces": 3, "cut_documents": 1, "truncated_documents": 0,
+            "truncated_tokens": 0, "padding_tokens": 6}, "groups": [{"name": "a", "begin": 0, "end": 1, "documents": 1,
+            "tokens": 8, "weight": 0.5}, {"name": "b", "begin": 1, "end": 2, "documents": 1, "tokens": 4,
+            "weight": 0.5}]}]})"}},
       {"index", RunIndex, {IndexSeed(false), IndexSeed(true)}},
       {"json_lines",
        RunJsonLines,

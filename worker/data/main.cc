@@ -18,7 +18,8 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
 
-#include "worker/data/prepare/dataset_check.h"
+#include "worker/data/command/command.h"
+#include "worker/data/command/print_dataset.h"
 #include "worker/data/prepare/dataset_output.h"
 #include "worker/data/prepare/prepare.h"
 #include "worker/data/progress_line.h"
@@ -27,29 +28,6 @@
 
 namespace llmctl::data {
 namespace {
-
-// The exit codes of llmctl, which runs this program as `llmctl data`.
-enum ExitCode { kOk = 0, kUsage = 2, kNotFound = 3, kConflict = 6, kOther = 7 };
-
-int Report(const absl::Status& status) {
-  if (status.ok()) return kOk;
-  std::cerr << "llm-data: " << status.message() << "\n";
-  switch (status.code()) {
-    case absl::StatusCode::kInvalidArgument: return kUsage;
-    case absl::StatusCode::kNotFound: return kNotFound;
-    case absl::StatusCode::kAlreadyExists: return kConflict;
-    default: return kOther;
-  }
-}
-
-void PrintSplits(const DatasetManifest& manifest) {
-  for (const SplitInfo& split : manifest.splits) {
-    absl::PrintF("  %-12s %12d documents %14d tokens\n", split.name, split.documents, split.tokens);
-  }
-  absl::PrintF("  tokenizer    %s, vocabulary %d\n", manifest.tokenizer, manifest.vocabulary_size);
-  absl::PrintF("  unigram      %.4f nats a token (the loss of the best model without context)\n",
-               manifest.unigram_entropy);
-}
 
 void PrintCount(absl::string_view name, int64_t count) {
   if (count > 0) absl::PrintF("  %-24s %12d\n", name, count);
@@ -90,36 +68,6 @@ int RunPrepare(const PrepareOptions& options) {
   if (!summary.ok()) return Report(summary.status());
   PrintSummary(options, *summary, line.Elapsed());
   return kOk;
-}
-
-// The start of the training part as text, so that a person can see what a model would.
-absl::Status PrintStart(const std::string& directory, const DatasetManifest& manifest, int bytes) {
-  absl::StatusOr<std::unique_ptr<Tokenizer>> tokenizer = MakeTokenizer(manifest.tokenizer);
-  if (!tokenizer.ok()) return tokenizer.status();
-  absl::StatusOr<std::unique_ptr<ShardReader>> reader = ShardReader::Open(directory, "train");
-  if (!reader.ok()) return reader.status();
-  std::vector<int32_t> tokens(std::min<int64_t>(bytes, (*reader)->tokens()));
-  (*reader)->Copy(0, absl::MakeSpan(tokens));
-  absl::PrintF("first %d tokens of train\n", tokens.size());
-  std::cout << (*tokenizer)->Decode(tokens) << "\n";
-  return absl::OkStatus();
-}
-
-int RunInspect(const std::string& directory, int tokens) {
-  absl::StatusOr<DatasetManifest> manifest = ReadManifest(directory);
-  if (!manifest.ok()) return Report(manifest.status());
-  absl::StatusOr<std::string> digest = ManifestDigest(directory);
-  if (!digest.ok()) return Report(digest.status());
-  absl::PrintF("dataset %s\n", directory);
-  PrintSplits(*manifest);
-  absl::PrintF("  digest       %s\n  source       %s\n", *digest, manifest->source_json);
-  return Report(PrintStart(directory, *manifest, tokens));
-}
-
-int RunVerify(const std::string& directory) {
-  absl::Status status = VerifyDataset(directory);
-  if (status.ok()) absl::PrintF("dataset %s is whole\n", directory);
-  return Report(status);
 }
 
 std::string ReadStdin() {
@@ -177,13 +125,8 @@ int Main(int argc, char** argv) {
   PrepareOptions options;
   options.threads = std::max(1u, std::thread::hardware_concurrency());
   AddPrepare(app, options);
-  std::string directory, tokenizer = "byte";
-  int shown_tokens = 400;
-  CLI::App* inspect = app.add_subcommand("inspect", "show what is in a dataset");
-  inspect->add_option("dataset", directory, "folder of the dataset")->required();
-  inspect->add_option("--tokens", shown_tokens, "how many tokens of the training part to show")->capture_default_str();
-  CLI::App* verify = app.add_subcommand("verify", "read every byte of a dataset and compare it with its manifest");
-  verify->add_option("dataset", directory, "folder of the dataset")->required();
+  std::string tokenizer = "byte";
+  const std::vector<Verb> verbs = {AddInspect(app), AddSample(app), AddDiff(app), AddVerify(app)};
   CLI::App* encode = app.add_subcommand("encode", "text on stdin to token ids on stdout");
   CLI::App* decode = app.add_subcommand("decode", "token ids on stdin to text on stdout");
   for (CLI::App* command : {encode, decode}) command->add_option("--tokenizer", tokenizer)->capture_default_str();
@@ -194,8 +137,9 @@ int Main(int argc, char** argv) {
     return app.exit(error) == 0 ? kOk : kUsage;
   }
   if (app.got_subcommand("prepare")) return RunPrepare(options);
-  if (app.got_subcommand(inspect)) return RunInspect(directory, shown_tokens);
-  if (app.got_subcommand(verify)) return RunVerify(directory);
+  for (const Verb& verb : verbs) {
+    if (app.got_subcommand(verb.command)) return verb.run();
+  }
   return app.got_subcommand(encode) ? RunEncode(tokenizer) : RunDecode(tokenizer);
 }
 

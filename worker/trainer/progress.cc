@@ -72,7 +72,8 @@ void ProgressReporter::Step(int64_t step, const StepResult& result, double secon
                            ",\"lr\":", JsonNumber(result.learning_rate),
                            ",\"grad_norm\":", JsonNumber(result.gradient_norm), ",\"tokens\":", result.tokens,
                            ",\"tokens_per_second\":", JsonNumber(last_.tokens_per_second),
-                           ",\"step_seconds\":", JsonNumber(seconds), ",\"time\":",
+                           ",\"step_seconds\":", JsonNumber(seconds),
+                           ",\"data_wait_seconds\":", JsonNumber(result.data_wait_seconds), ",\"time\":",
                            absl::StrFormat("%.6f", static_cast<double>(absl::ToUnixMicros(Now().wall)) / 1e6), "}\n"));
 }
 

@@ -15,6 +15,7 @@
 #include "worker/data/shards/dataset.h"
 #include "worker/data/shards/loader.h"
 #include "worker/data/shards/sampler.h"
+#include "worker/data/shards/verify_once.h"
 #include "worker/trainer/failure.h"
 #include "worker/trainer/progress.h"
 #include "worker/trainer/step.h"
@@ -51,6 +52,7 @@ class Run {
   absl::Status Broadcast(const engine::comm::Site& site, void* data, int64_t count, DataType type);
 
   absl::Status OpenData();
+  absl::Status VerifyData();
   // What a run begins from.
   enum class Start { kFailed, kFresh, kWeightsOnly, kResumed };
   // On rank 0.
@@ -67,7 +69,8 @@ class Run {
   absl::Status CountSkip(const StepResult& result);
   absl::Status Validate();
   absl::Status SaveIfNew();
-  void LogCommunication() const;
+  // Where the time of the steps went besides arithmetic.
+  void LogWaiting() const;
   absl::StatusOr<contract::ExitCode> End(contract::ExitCode code);
   absl::Status AwaitCommits();
 
@@ -82,6 +85,8 @@ class Run {
   std::unique_ptr<CheckpointKeeper> keeper_;
   std::unique_ptr<ProgressReporter> reporter_;
   std::unique_ptr<StepRunner> stepper_;
+  double data_wait_seconds_ = 0;
+  double step_seconds_ = 0;
   std::unique_ptr<data::Loader> loader_;  // last: its thread reads from reader_
 };
 
@@ -113,6 +118,7 @@ absl::Status Run::OpenData() {
   const std::string& directory = config_.data.dataset;
   LLM_ASSIGN_OR_RETURN(dataset_, data::ReadManifest(directory));
   LLM_ASSIGN_OR_RETURN(identity_.dataset_digest, data::ManifestDigest(directory));
+  LLM_RETURN_IF_ERROR(VerifyData());
   LLM_ASSIGN_OR_RETURN(reader_, data::ShardReader::Open(directory, "train"));
   LLM_ASSIGN_OR_RETURN(data::SplitInfo split, data::FindSplit(dataset_, directory, "train"));
   LLM_ASSIGN_OR_RETURN(sampler_, data::MakeSamplerSpec(dataset_, split, identity_.dataset_digest,
@@ -124,6 +130,19 @@ absl::Status Run::OpenData() {
   if (config_.training.validation_every_steps > 0) {
     LLM_ASSIGN_OR_RETURN(validator_, Validator::Create(config_, dataset_, identity_.dataset_digest));
   }
+  return absl::OkStatus();
+}
+
+// Every rank, as hosts may have disks of their own; those of one host take turns, and the first reads for all.
+absl::Status Run::VerifyData() {
+  InPhase reading(&setup_.phases, Phase::kReading);
+  LLM_ASSIGN_OR_RETURN(data::Verification verified,
+                       data::VerifyOnce(config_.data.dataset, dataset_, data::VerifyLimits()));
+  if (verified.result == data::Verification::Result::kReadNow) {
+    setup_.log.line(absl::StrFormat("dataset: %.3f GB read, checksums are right",
+                                    static_cast<double>(verified.bytes) / 1e9));
+  }
+  if (!verified.note.empty()) setup_.log.line(absl::StrCat("dataset: ", verified.note));
   return absl::OkStatus();
 }
 
@@ -234,7 +253,11 @@ absl::StatusOr<contract::ExitCode> Run::Steps() {
 
 absl::Status Run::DoStep(const data::StepBatch& batch, int64_t tokens, absl::Duration begun) {
   LLM_ASSIGN_OR_RETURN(StepResult result, stepper_->Run(batch, tokens));
-  reporter_->Step(state_.step, result, absl::ToDoubleSeconds(Now().monotonic - begun));
+  result.data_wait_seconds = batch.wait_seconds;
+  double seconds = absl::ToDoubleSeconds(Now().monotonic - begun);
+  data_wait_seconds_ += batch.wait_seconds;
+  step_seconds_ += seconds;
+  reporter_->Step(state_.step, result, seconds);
   int64_t samples = config_.training.global_batch_size;
   if (rank() == 0 && result.skipped) {
     state_.ledger.AppendSkipped(identity_.sampler_digest, setup_.generation.generation, samples);
@@ -283,7 +306,11 @@ absl::Status Run::SaveIfNew() {
   return saved;
 }
 
-void Run::LogCommunication() const {
+void Run::LogWaiting() const {
+  if (step_seconds_ > 0) {
+    setup_.log.line(absl::StrFormat("data: waited %.2f s in %.1f s of steps (%.2f%%)", data_wait_seconds_,
+                                    step_seconds_, 100 * data_wait_seconds_ / step_seconds_));
+  }
   for (const auto& [site, use] : setup_.communicator.statistics()) {
     setup_.log.line(absl::StrFormat("communication %s: %d calls, %.1f MB, %.2f s", site, use.calls,
                                     static_cast<double>(use.bytes) / 1e6, use.seconds));
@@ -294,7 +321,7 @@ absl::StatusOr<contract::ExitCode> Run::End(contract::ExitCode code) {
   setup_.phases.Begin(Activity::kEnding);
   // Nobody leaves while a peer may still be reading from it.
   LLM_RETURN_IF_ERROR(setup_.communicator.Collective("run.end", Axis::kData, Op::kBarrier, {}));
-  LogCommunication();
+  LogWaiting();
   LLM_RETURN_IF_ERROR(WithExitCode(SaveIfNew(), contract::kExitInfrastructure));
   LLM_RETURN_IF_ERROR(AwaitCommits());
   return code;

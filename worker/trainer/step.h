@@ -26,6 +26,7 @@ struct StepResult {
   double gradient_norm = 0;  // before clipping
   int64_t tokens = 0;        // of the global batch
   bool skipped = false;      // not finite: the state is as before, but for the step count
+  double data_wait_seconds = 0;  // that the loader had nothing ready; the run's to say
 };
 
 // Valid targets.

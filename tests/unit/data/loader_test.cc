@@ -1,15 +1,18 @@
 #include "worker/data/shards/loader.h"
 
+#include <cstring>
 #include <numeric>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "common/base/file.h"
 #include "tests/unit/data/written_dataset.h"
 
 namespace llmctl::data {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 // A split whose token i is i mod 251, so that a token tells its place.
@@ -119,6 +122,39 @@ TEST_F(LoaderTest, ATokenOutsideTheVocabularyIsAnError) {
   EXPECT_TRUE(absl::IsDataLoss(batch.status()));
   EXPECT_THAT(std::string(batch.status().message()), HasSubstr("the vocabulary has 200"));
   EXPECT_EQ(loader->Next().status(), batch.status());
+}
+
+TEST(ReadMicroBatches, SaysWhereDocumentsBegin) {
+  TemporaryDirectory folder;
+  WriteDataset(folder.path(), 260, {{1, 2, 3}, {4}, {5, 6, 7, 8, 9, 10}, {11, 12, 13}});
+  auto reader = *ShardReader::Open(folder.path(), "train");
+  Sampler sampler = *Sampler::Create({"digest", 13, 4, 0, /*shuffle=*/false});
+
+  auto batches = ReadMicroBatches(*reader, sampler, {0, 3}, {.micro_batch_size = 3, .vocabulary_size = 260});
+
+  ASSERT_TRUE(batches.ok()) << batches.status();
+  // Windows 1 2 3 4 | 5 6 7 8 | 9 10 11 12: the document that begins with 5 begins the second.
+  EXPECT_THAT(batches->at(0).document_starts, ElementsAre(0, 3, 4, 8, 10, 12));
+  EXPECT_THAT(batches->at(0).targets, ElementsAre(2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13));
+}
+
+TEST(ReadMicroBatches, ADamagedIndexIsAnErrorWhereItIsUsed) {
+  TemporaryDirectory folder;
+  WriteDataset(folder.path(), 260, {{1, 2, 3}, {4}, {5, 6, 7, 8, 9, 10}, {11, 12, 13}});
+  const std::string whole = *ReadFile(folder / "train.idx");
+  for (int64_t offset : {int64_t{-2}, int64_t{1}, int64_t{1} << 62, int64_t{0}}) {
+    std::string idx = whole;
+    std::memcpy(idx.data() + 34 + 4 * 4 + 8, &offset, sizeof offset);  // of the second document
+    ASSERT_TRUE(ReplaceFile(folder / "train.idx", idx).ok());
+    auto reader = *ShardReader::Open(folder.path(), "train");
+    Sampler sampler = *Sampler::Create({"digest", 13, 4, 0, /*shuffle=*/false});
+
+    absl::Status status =
+        ReadMicroBatches(*reader, sampler, {0, 1}, {.micro_batch_size = 1, .vocabulary_size = 260}).status();
+
+    EXPECT_TRUE(absl::IsDataLoss(status)) << offset << ": " << status;
+    EXPECT_THAT(std::string(status.message()), HasSubstr("llmctl data verify"));
+  }
 }
 
 TEST_F(LoaderTest, RefusesASplitTooShortAndABatchTooSmall) {

@@ -1,6 +1,10 @@
+#include <sys/resource.h>
+
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -15,6 +19,8 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::UnorderedElementsAre;
 
 template <typename T>
 std::string Bytes(std::initializer_list<T> values) {
@@ -110,6 +116,109 @@ TEST(Shards, FilesOfAnotherDatasetAreRefused) {
   EXPECT_TRUE(absl::IsInvalidArgument(ShardReader::Open(folder.path(), "test").status()));
 }
 
+std::vector<std::string> FilesIn(const TemporaryDirectory& folder) {
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(folder.path())) {
+    names.push_back(entry.path().filename().string());
+  }
+  return names;
+}
+
+TEST(Shards, HaveTheirNamesOnlyOnceTheyAreWhole) {
+  TemporaryDirectory folder;
+  auto writer = *ShardWriter::Create(folder.path(), "train", 260);
+  ASSERT_TRUE(writer->AddDocument({1, 2}).ok());
+  EXPECT_THAT(FilesIn(folder), UnorderedElementsAre("train.bin.tmp", "train.idx.tmp"));
+
+  writer.reset();
+  EXPECT_THAT(FilesIn(folder), IsEmpty()) << "what was given up leaves nothing";
+
+  WriteSplit(folder.path(), "train", 260, {{1, 2}});
+  EXPECT_THAT(FilesIn(folder), UnorderedElementsAre("train.bin", "train.idx"));
+}
+
+// Files that this process writes can have so many bytes.
+class FileSizeLimit {
+ public:
+  explicit FileSizeLimit(rlim_t bytes) {
+    ::getrlimit(RLIMIT_FSIZE, &before_);
+    ::signal(SIGXFSZ, SIG_IGN);
+    rlimit limit = {bytes, before_.rlim_max};
+    ::setrlimit(RLIMIT_FSIZE, &limit);
+  }
+  ~FileSizeLimit() { ::setrlimit(RLIMIT_FSIZE, &before_); }
+
+ private:
+  rlimit before_;
+};
+
+TEST(Shards, ADiskThatTakesNoMoreIsSaidAndLeavesNothing) {
+  TemporaryDirectory folder;
+  absl::Status added;
+  {
+    auto writer = *ShardWriter::Create(folder.path(), "train", 100000);
+    FileSizeLimit limit(3 << 20);
+    const std::vector<int32_t> document(100000, 7);
+    for (int i = 0; i < 20 && added.ok(); ++i) added = writer->AddDocument(document);
+    EXPECT_EQ(writer->Finish().status(), added) << "a writer that has failed must not finish";
+  }
+  EXPECT_THAT(std::string(added.message()), HasSubstr("train.bin.tmp"));
+  EXPECT_THAT(std::string(added.message()), HasSubstr("File too large"));
+  EXPECT_THAT(FilesIn(folder), IsEmpty());
+}
+
+TEST(Shards, AnIndexThatDoesNotFitTheDiskLeavesNoBinEither) {
+  TemporaryDirectory folder;
+  {
+    auto writer = *ShardWriter::Create(folder.path(), "train", 260);
+    FileSizeLimit limit(100000);
+    for (int i = 0; i < 10000; ++i) ASSERT_TRUE(writer->AddDocument({1}).ok());
+    EXPECT_THAT(std::string(writer->Finish().status().message()), HasSubstr("train.idx.tmp"));
+  }
+  EXPECT_THAT(FilesIn(folder), IsEmpty());
+}
+
+TEST(Shards, GroupsAreRangesOfTheStreamThatCoverIt) {
+  TemporaryDirectory folder;
+  auto writer = *ShardWriter::Create(folder.path(), "train", 260);
+  for (const char* group : {"a", "b/en", "c"}) {
+    ASSERT_TRUE(writer->BeginGroup(group).ok());
+    for (int documents = group[0] - 'a'; documents >= 0 && group[0] != 'c'; --documents) {
+      ASSERT_TRUE(writer->AddDocument(documents == 1 ? std::vector<int32_t>{4, 5, 6, 7, 8, 9}
+                                                     : std::vector<int32_t>{1, 2, 3})
+                      .ok());
+    }
+  }
+  EXPECT_THAT(std::string(writer->BeginGroup("a").message()), HasSubstr("begins twice"));
+  SplitInfo split = *writer->Finish();
+
+  ASSERT_EQ(split.groups.size(), 3u);
+  EXPECT_EQ(split.groups[1].name, "b/en");
+  EXPECT_EQ(split.groups[1].begin, 3);
+  EXPECT_EQ(split.groups[1].end, 12);
+  EXPECT_EQ(split.groups[1].documents, 2);
+  EXPECT_EQ(split.groups[1].weight, 0.75);
+  EXPECT_EQ(split.groups[2].begin, 12);
+  EXPECT_EQ(split.groups[2].end, 12);
+  EXPECT_EQ(split.groups[2].weight, 0);
+}
+
+TEST(Shards, AGroupAfterDocumentsOfNoneIsRefused) {
+  TemporaryDirectory folder;
+  auto writer = *ShardWriter::Create(folder.path(), "train", 260);
+  ASSERT_TRUE(writer->AddDocument({1}).ok());
+  EXPECT_FALSE(writer->BeginGroup("a").ok());
+}
+
+TEST(Shards, FindsTheDocumentOfEveryToken) {
+  TemporaryDirectory folder;
+  WriteDataset(folder.path(), 260, {{1, 2, 256}, {259}, {3, 256}});
+  auto reader = *ShardReader::Open(folder.path(), "train");
+  std::vector<int64_t> found;
+  for (int64_t token = 0; token < 6; ++token) found.push_back(reader->Find(token));
+  EXPECT_THAT(found, ElementsAre(0, 0, 0, 1, 2, 2));
+}
+
 TEST(CheckIndex, RefusesEveryHostileField) {
   std::string good = std::string("MMIDIDX\0\0", 9) + Bytes<uint64_t>({1}) + Bytes<uint8_t>({8}) +
                      Bytes<uint64_t>({2, 3}) + Bytes<int32_t>({3, 1}) + Bytes<int64_t>({0, 6}) +
@@ -137,6 +246,7 @@ TEST(CheckIndex, RefusesEveryHostileField) {
   EXPECT_TRUE(refused(74, Bytes<int64_t>({1})));
   EXPECT_TRUE(absl::IsDataLoss(CheckIndex("").status()));
   EXPECT_TRUE(absl::IsDataLoss(CheckIndex(good + "x").status()));
+  EXPECT_EQ(CheckIndex(good + std::string("\0\1", 2))->continued, 1) << "two modes";
 }
 
 }  // namespace

@@ -2,16 +2,15 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 #include <memory>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 
-#include "common/base/digest.h"
 #include "common/base/status.h"
 #include "worker/data/prepare/prepare.h"
 #include "worker/data/shards/dataset.h"
+#include "worker/data/shards/verify_once.h"
 
 namespace llmctl::data {
 namespace {
@@ -19,18 +18,6 @@ namespace {
 constexpr int64_t kPieceTokens = int64_t{1} << 20;
 // Sums of the same terms in the same order agree far better; a wrong count does not.
 constexpr double kEntropyTolerance = 1e-9;
-
-absl::Status CheckChecksum(const std::string& path, const std::string& expected) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return absl::NotFoundError(absl::StrCat("open ", path));
-  StreamingChecksum checksum;
-  std::vector<char> buffer(1 << 20);
-  while (file.read(buffer.data(), buffer.size()) || file.gcount() > 0) checksum.Add(buffer.data(), file.gcount());
-  if (file.bad()) return absl::DataLossError(absl::StrCat("read ", path, " failed"));
-  if (checksum.Hex() == expected) return absl::OkStatus();
-  return absl::DataLossError(absl::StrCat(path, " has checksum ", checksum.Hex(), ", the manifest says ", expected,
-                                          "; prepare the dataset anew"));
-}
 
 // Counts each token; DataLoss for one outside the vocabulary.
 absl::Status CountTokens(const ShardReader& reader, const std::string& path, std::vector<int64_t>& counts) {
@@ -54,11 +41,10 @@ absl::Status CountTokens(const ShardReader& reader, const std::string& path, std
 
 absl::Status VerifyDataset(const std::string& directory) {
   LLM_ASSIGN_OR_RETURN(DatasetManifest manifest, ReadManifest(directory));
+  LLM_RETURN_IF_ERROR(VerifyFiles(directory, manifest));
   for (const SplitInfo& split : manifest.splits) {
     std::string stem = absl::StrCat(directory, "/", split.name);
     LLM_ASSIGN_OR_RETURN(std::unique_ptr<ShardReader> reader, ShardReader::Open(directory, split.name));
-    LLM_RETURN_IF_ERROR(CheckChecksum(stem + ".bin", split.bin_checksum));
-    LLM_RETURN_IF_ERROR(CheckChecksum(stem + ".idx", split.idx_checksum));
     std::vector<int64_t> counts(manifest.vocabulary_size);
     LLM_RETURN_IF_ERROR(CountTokens(*reader, stem + ".bin", counts));
     int64_t whole = split.documents - (split.packed.has_value() ? split.packed->truncated_documents : 0);

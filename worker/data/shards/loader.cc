@@ -65,12 +65,16 @@ class SampleFiller {
     window_.begin = start;
     window_.tokens.resize(length_ + 1);
     window_.starts = {0};
-    int64_t sequences = reader_.sequences();
-    for (int64_t i = reader_.Find(start) + 1; i < sequences; ++i) {
-      LLM_ASSIGN_OR_RETURN(ShardReader::Sequence sequence, reader_.At(i));
-      if (sequence.begin >= start + length_) break;
-      if (sequence.begin <= start + window_.starts.back()) return OutOfOrder(i);
-      window_.starts.push_back(static_cast<int32_t>(sequence.begin - start));
+    int64_t i = reader_.Find(start);
+    LLM_ASSIGN_OR_RETURN(ShardReader::Sequence document, reader_.At(i));
+    int64_t end = document.begin + document.length;
+    if (document.begin > start || end <= start) return OutOfOrder(i);
+    while (end < start + length_) {
+      window_.starts.push_back(static_cast<int32_t>(end - start));
+      if (++i == reader_.sequences()) return OutOfOrder(i);
+      LLM_ASSIGN_OR_RETURN(document, reader_.At(i));
+      if (document.begin != end) return OutOfOrder(i);
+      end += document.length;
     }
     return absl::OkStatus();
   }

@@ -1,10 +1,6 @@
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include <cerrno>
 #include <cstring>
+#include <memory>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 
@@ -12,50 +8,10 @@
 #include "common/base/status.h"
 #include "worker/data/shards/dataset.h"
 #include "worker/data/shards/index_format.h"
+#include "worker/data/shards/mapped_file.h"
 
 namespace llmctl::data {
 namespace {
-
-class MappedFile {
- public:
-  static absl::StatusOr<std::unique_ptr<MappedFile>> Open(const std::string& path) {
-    int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-    if (fd < 0) return ErrnoStatus(errno, absl::StrCat("open ", path));
-    struct stat info;
-    int failed = ::fstat(fd, &info);
-    void* mapping = nullptr;
-    // An empty file cannot be mapped, and need not be.
-    if (failed == 0 && info.st_size > 0) {
-      mapping = ::mmap(nullptr, info.st_size, PROT_READ, MAP_SHARED, fd, 0);
-      failed = mapping == MAP_FAILED;
-    }
-    int error = errno;
-    ::close(fd);
-    if (failed) return ErrnoStatus(error, absl::StrCat("map ", path));
-    // Samples lie anywhere: reading on from each would read the file many times over.
-    if (info.st_size > 0) ::madvise(mapping, info.st_size, MADV_RANDOM);
-    return std::unique_ptr<MappedFile>(new MappedFile(static_cast<const char*>(mapping), info.st_size));
-  }
-  ~MappedFile() {
-    if (data_ != nullptr) ::munmap(const_cast<char*>(data_), bytes_);
-  }
-  MappedFile(const MappedFile&) = delete;
-  MappedFile& operator=(const MappedFile&) = delete;
-
-  absl::string_view content() const { return {data_, bytes_}; }
-
-  // A hint: what fails here is read when it is touched.
-  void WillNeed(size_t begin, size_t bytes) const {
-    static const size_t page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
-    size_t from = begin / page * page;
-    if (bytes > 0) ::madvise(const_cast<char*>(data_) + from, begin + bytes - from, MADV_WILLNEED);
-  }
-
- private:
-  MappedFile(const char* data, size_t bytes) : data_(data), bytes_(bytes) {}
-  const char* data_;
-  size_t bytes_;
-};
 
 class MegatronReader : public ShardReader {
  public:
@@ -156,10 +112,10 @@ absl::StatusOr<std::unique_ptr<ShardReader>> ShardReader::Open(const std::string
   LLM_ASSIGN_OR_RETURN(DatasetManifest manifest, ReadManifest(directory));
   LLM_ASSIGN_OR_RETURN(SplitInfo info, FindSplit(manifest, directory, split));
   std::string stem = absl::StrCat(directory, "/", split);
-  LLM_ASSIGN_OR_RETURN(std::unique_ptr<MappedFile> idx, MappedFile::Open(stem + ".idx"));
+  LLM_ASSIGN_OR_RETURN(std::unique_ptr<MappedFile> idx, MappedFile::Open(stem + ".idx", MappedFile::Access::kRandom));
   absl::StatusOr<IndexView> view = IndexView::Create(idx->content());
   if (!view.ok()) return Annotate(view.status(), stem, ".idx");
-  LLM_ASSIGN_OR_RETURN(std::unique_ptr<MappedFile> bin, MappedFile::Open(stem + ".bin"));
+  LLM_ASSIGN_OR_RETURN(std::unique_ptr<MappedFile> bin, MappedFile::Open(stem + ".bin", MappedFile::Access::kRandom));
   LLM_RETURN_IF_ERROR(CheckSizes(stem, view->head(), bin->content().size(), manifest, info));
   return std::make_unique<MegatronReader>(std::move(bin), std::move(idx), info);
 }
