@@ -51,8 +51,8 @@ llm_layer(worker/data/pack DEPS worker/data/shards common/base)
 llm_layer(worker/data/mix DEPS worker/data/shards common/base)
 llm_layer(worker/data/inspect
   DEPS worker/data/shards worker/data/spill worker/data/tokenizer common/base)
-llm_layer(worker/data/tokenizer DEPS common/json common/base EXTERNAL json icu)
 llm_layer(worker/data/text DEPS common/base EXTERNAL icu xxhash)
+llm_layer(worker/data/tokenizer DEPS worker/data/text common/json common/base EXTERNAL json icu)
 llm_layer(worker/data/filters DEPS worker/data/text common/base EXTERNAL xxhash)
 llm_layer(worker/data/spill DEPS common/base EXTERNAL xxhash)
 llm_layer(worker/data/perplexity
@@ -61,9 +61,11 @@ llm_layer(worker/data/perplexity
 llm_layer(worker/data/language DEPS common/base EXTERNAL cld2 fasttext icu)
 llm_layer(worker/data/dedup DEPS worker/data/spill worker/data/text common/base EXTERNAL icu xxhash)
 llm_layer(worker/data/pii DEPS worker/data/text common/base EXTERNAL icu openssl re2 vectorscan)
+llm_layer(worker/data/normalize DEPS worker/data/text common/base EXTERNAL simdjson)
+llm_layer(worker/data/read DEPS worker/data/normalize common/json common/base EXTERNAL simdjson json isal zstd)
 llm_layer(worker/data
   DEPS worker/data/inspect worker/data/mix worker/data/pack worker/data/shards worker/data/spill
-       worker/data/tokenizer worker/contract common/json common/base
+       worker/data/read worker/data/normalize worker/data/tokenizer worker/contract common/json common/base
   EXTERNAL icu simdjson xxhash json cli11)
 llm_layer(worker/engine/checkpoint DEPS common/layout common/json common/base EXTERNAL json)
 llm_layer(worker/engine

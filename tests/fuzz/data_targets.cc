@@ -8,7 +8,9 @@
 
 #include "common/base/check.h"
 #include "worker/data/filters/document_filter.h"
-#include "worker/data/prepare/document_stage.h"
+#include "worker/data/normalize/text_normalizer.h"
+#include "worker/data/normalize/utf8_repair.h"
+#include "worker/data/read/chunk_parser.h"
 #include "worker/data/shards/dataset.h"
 #include "worker/data/shards/index_format.h"
 #include "worker/data/tokenizer/bpe_tokenizer.h"
@@ -66,14 +68,24 @@ void RunIndex(absl::string_view bytes) {
   CHECK_EQ(tokens, index->tokens);
 }
 
-void CheckDocuments(const data::ChunkDocuments& out, data::InvalidUtf8Policy policy) {
-  for (const data::Document& document : out.documents) {
+void CheckDocuments(const data::ParsedChunk& out, data::InvalidUtf8Policy policy) {
+  data::TextNormalizer normalizer({});
+  std::string scratch, again;
+  data::Repairs repairs, none;
+  int64_t parts = 0;
+  for (const data::ParsedDocument& document : out.documents) {
     CHECK_EQ(data::FindInvalidUtf8(document.text), absl::string_view::npos);
+    CHECK_EQ(data::FindInvalidUtf8(document.id), absl::string_view::npos);
     CHECK(data::HasContent(document.text));
-    CHECK_EQ(document.text.find('\r'), std::string::npos);
-    CHECK_EQ(document.text.find('\0'), std::string::npos);
+    parts += document.part > 0;
+    absl::string_view normal = normalizer.Normalize(document.text, scratch, repairs);
+    CHECK_EQ(data::FindInvalidUtf8(normal), absl::string_view::npos);
+    CHECK_EQ(normal.find('\r'), absl::string_view::npos);
+    CHECK_EQ(normal.find('\0'), absl::string_view::npos);
+    CHECK_EQ(normalizer.Normalize(normal, again, none), normal);
   }
-  CHECK_EQ(out.records, static_cast<int64_t>(out.documents.size() + out.rejects.size()));
+  CHECK(none == data::Repairs());
+  CHECK_EQ(out.records, static_cast<int64_t>(out.documents.size() + out.rejects.size()) - parts);
   if (policy == data::InvalidUtf8Policy::kReject) CHECK_EQ(out.repairs.invalid_utf8, 0);
 }
 
@@ -82,7 +94,10 @@ void RunChunk(absl::string_view bytes, data::InputFormat format) {
     data::Chunk chunk;
     chunk.format = format;
     chunk.bytes = std::string(bytes);
-    CheckDocuments(data::DocumentStage("text", policy).Run(chunk), policy);
+    chunk.bytes.reserve(bytes.size() + data::JsonLineParser::kPadding);
+    data::ParsedChunk parsed;
+    data::ChunkParser({.invalid_utf8 = policy, .document_bytes_max = 64}).Parse(chunk, parsed);
+    CheckDocuments(parsed, policy);
   }
 }
 

@@ -8,7 +8,7 @@
 #include "worker/data/language/fasttext_detector.h"
 #include "worker/data/language/fasttext_model_check.h"
 #include "worker/data/language/language_detector.h"
-#include "worker/data/prepare/text_normalizer.h"
+#include "worker/data/normalize/utf8_repair.h"
 
 namespace llmctl::fuzz {
 namespace {

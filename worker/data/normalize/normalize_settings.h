@@ -1,15 +1,9 @@
 // What is done to the characters of a document, before anything is measured on it.
 #pragma once
 
-#include "absl/status/status.h"
+#include "worker/data/text/unicode_form.h"
 
 namespace llmctl::data {
-
-enum class UnicodeForm {
-  kNone,
-  kNfc,   // canonical: what looks the same is the same
-  kNfkc,  // compatibility too: ligatures, full-width letters and superscripts become plain letters and digits
-};
 
 enum class ControlPolicy { kRemove, kKeep };
 
@@ -30,7 +24,6 @@ struct NormalizeSettings {
   NewlinePolicy newlines = NewlinePolicy::kLineFeed;
   WhitespacePolicy whitespace = WhitespacePolicy::kKeep;
 
-  absl::Status Validate() const;
   bool operator==(const NormalizeSettings&) const = default;
 };
 

@@ -21,7 +21,7 @@ class TextNormalizer {
 
   // `text` is valid UTF-8. Gives `text` itself where nothing is to be done, which is the rule, and otherwise a view
   // of `scratch`, which must not hold `text`. Normalising the result again changes nothing.
-  absl::string_view Run(absl::string_view text, std::string& scratch, Repairs& repairs) const;
+  absl::string_view Normalize(absl::string_view text, std::string& scratch, Repairs& repairs) const;
 
  private:
   const NormalizeSettings settings_;

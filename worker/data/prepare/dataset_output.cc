@@ -79,19 +79,19 @@ absl::Status DatasetOutput::Add(const ChunkDocuments& chunk) {
     for (; next < chunk.rejects.size(); ++next) {
       const Reject& reject = chunk.rejects[next];
       if (reject.place.file == document.place.file && reject.place.byte > document.place.byte) break;
-      LLM_RETURN_IF_ERROR(AddReject(reject.place, reject.reason, reject.detail));
+      LLM_RETURN_IF_ERROR(AddReject(reject.place, ReasonName(reject.reason), reject.detail));
     }
     LLM_RETURN_IF_ERROR(AddDocument(document));
   }
   for (; next < chunk.rejects.size(); ++next) {
     const Reject& reject = chunk.rejects[next];
-    LLM_RETURN_IF_ERROR(AddReject(reject.place, reject.reason, reject.detail));
+    LLM_RETURN_IF_ERROR(AddReject(reject.place, ReasonName(reject.reason), reject.detail));
   }
   return absl::OkStatus();
 }
 
 absl::Status DatasetOutput::AddDocument(const Document& document) {
-  if (!seen_.insert(document.hash).second) return AddReject(document.place, Reason::kDuplicate, "");
+  if (!seen_.insert(document.hash).second) return AddReject(document.place, "duplicate", "");
   tokens_.clear();
   encoder_->Encode(document.text, tokens_);
   tokens_.push_back(tokenizer_->end_of_document());
@@ -101,12 +101,13 @@ absl::Status DatasetOutput::AddDocument(const Document& document) {
   return train_->AddDocument(tokens_);
 }
 
-absl::Status DatasetOutput::AddReject(const Place& place, Reason reason, const std::string& detail) {
-  ++dropped_[std::string(ReasonName(reason))];
+absl::Status DatasetOutput::AddReject(const Place& place, absl::string_view reason,
+                                      const std::string& detail) {
+  ++dropped_[std::string(reason)];
   nlohmann::json line = {{"file", files_[place.file].path},
                          {"line", place.line},
                          {"byte", place.byte},
-                         {"reason", std::string(ReasonName(reason))}};
+                         {"reason", std::string(reason)}};
   if (!detail.empty()) line["detail"] = detail;
   rejects_ << JsonText(line, /*indented=*/false) << '\n';
   if (rejects_) return absl::OkStatus();

@@ -11,9 +11,10 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 
 #include "worker/data/prepare/document_stage.h"
-#include "worker/data/prepare/input_files.h"
+#include "worker/data/read/input_files.h"
 #include "worker/data/shards/dataset.h"
 #include "worker/data/tokenizer/tokenizer.h"
 
@@ -45,7 +46,7 @@ class DatasetOutput {
  private:
   DatasetOutput(const Options& options, const std::vector<InputFile>& files) : options_(options), files_(files) {}
   absl::Status AddDocument(const Document& document);
-  absl::Status AddReject(const Place& place, Reason reason, const std::string& detail);
+  absl::Status AddReject(const Place& place, absl::string_view reason, const std::string& detail);
 
   const Options options_;
   const std::vector<InputFile>& files_;

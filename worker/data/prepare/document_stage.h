@@ -6,13 +6,11 @@
 #include <string>
 #include <vector>
 
-#include "worker/data/prepare/chunk_reader.h"
-#include "worker/data/prepare/json_line.h"
-#include "worker/data/prepare/text_normalizer.h"
+#include "worker/data/normalize/text_normalizer.h"
+#include "worker/data/read/chunk_parser.h"
+#include "worker/data/read/record.h"
 
 namespace llmctl::data {
-
-enum class InvalidUtf8Policy { kReplace, kReject };
 
 struct ContentHash {
   uint64_t high = 0;
@@ -45,20 +43,14 @@ struct ChunkDocuments {
 
 class DocumentStage {
  public:
-  DocumentStage(std::string text_field, InvalidUtf8Policy policy);
+  explicit DocumentStage(const ReadSettings& settings) : parser_(settings), normalizer_(NormalizeSettings()) {}
 
   ChunkDocuments Run(Chunk& chunk);
 
  private:
-  void RunLine(const Place& place, absl::string_view line, ChunkDocuments& out);
-  void RunRecord(const Place& place, absl::string_view line, ChunkDocuments& out);
-  void RunText(Chunk& chunk, ChunkDocuments& out);
-  // False, after noting the reject, if the policy refuses it.
-  bool MakeUtf8(const Place& place, std::string& text, ChunkDocuments& out) const;
-
-  const InvalidUtf8Policy policy_;
-  JsonLineParser parser_;
-  std::string line_;
+  ChunkParser parser_;
+  TextNormalizer normalizer_;
+  ParsedChunk parsed_;
 };
 
 }  // namespace llmctl::data

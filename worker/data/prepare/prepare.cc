@@ -13,7 +13,9 @@
 #include "common/json/strict_json.h"
 #include "worker/data/prepare/chunk_reader.h"
 #include "worker/data/prepare/dataset_output.h"
+#include "worker/data/prepare/document_stage.h"
 #include "worker/data/prepare/ordered_pipeline.h"
+#include "worker/data/read/input_files.h"
 
 namespace llmctl::data {
 namespace {
@@ -71,10 +73,11 @@ absl::Status CheckNotEmpty(const PrepareSummary& summary) {
 
 absl::Status RunPipeline(const PrepareOptions& options, const InputList& inputs, DatasetOutput& output,
                          PrepareSummary& summary, const std::function<void(const PrepareProgress&)>& report) {
-  ChunkReader reader(inputs.files);
+  ReadSettings settings{.text_field = options.text_field, .id_field = "", .invalid_utf8 = options.invalid_utf8};
+  ChunkReader reader(inputs.files, settings);
   std::vector<std::unique_ptr<DocumentStage>> stages;
   for (int i = 0; i < options.threads; ++i) {
-    stages.push_back(std::make_unique<DocumentStage>(options.text_field, options.invalid_utf8));
+    stages.push_back(std::make_unique<DocumentStage>(settings));
   }
   OrderedPipeline<Chunk, ChunkDocuments> pipeline(options.threads, 2 * options.threads + 2);
   return pipeline.Run([&] { return reader.Next(); },

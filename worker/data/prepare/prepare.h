@@ -19,8 +19,8 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 
-#include "worker/data/prepare/document_stage.h"
-#include "worker/data/prepare/input_files.h"
+#include "worker/data/normalize/repairs.h"
+#include "worker/data/read/read_settings.h"
 #include "worker/data/shards/dataset.h"
 
 namespace llmctl::data {

@@ -20,32 +20,41 @@ namespace llmctl::data {
 
 struct StreamFault {
   Reason reason = Reason::kTruncatedFile;
+  std::string detail;  // says at which byte of the file
+};
+
+// Where in a file a gzip member or zstd frame begins; 0, 0 in one that is not compressed.
+struct FrameStart {
   int64_t offset = 0;  // in the file
-  std::string detail;
+  int64_t byte = 0;    // of the decompressed bytes
 };
 
 class ByteStream {
  public:
   virtual ~ByteStream() = default;
-  // Gives at least one byte and at most `bytes_max`; 0 at the end only.
+  // Gives at least one byte and at most `bytes_max`, all of one frame; 0 at the end only.
   virtual absl::StatusOr<size_t> Read(char* out, size_t bytes_max) = 0;
+  // Of the frame whose bytes were given last.
+  virtual FrameStart frame() const { return {}; }
   // Bytes of the file that were taken in, from its start.
   virtual int64_t offset() const = 0;
-  // Where the member or frame begins that holds the byte given last, as in Position.
-  virtual int64_t frame_offset() const { return 0; }
-  virtual int64_t frame_byte() const { return 0; }
-  // After the end.
-  virtual const std::optional<StreamFault>& fault() const = 0;
-  virtual void CountRepairs(Repairs& repairs) const {}
+  // After the end: why it came early.
+  const std::optional<StreamFault>& fault() const { return fault_; }
+  const Repairs& repairs() const { return repairs_; }
+
+ protected:
+  std::optional<StreamFault> fault_;
+  Repairs repairs_;
 };
 
-struct StreamStart {
-  int64_t offset = 0;  // in the file: of the file itself, a member or a frame
-  int64_t byte = 0;    // of the decompressed bytes
+struct StreamOptions {
+  // For a compressed file where it is decompressed from; for another the byte to start with.
+  FrameStart start;
+  int64_t zstd_window_bytes_max = int64_t{128} << 20;
 };
 
 // A file that is named as a compressed one and is none is given as it is, and counted.
 absl::StatusOr<std::unique_ptr<ByteStream>> OpenByteStream(const FileSystem& files, const InputFile& file,
-                                                           const StreamStart& start, int64_t zstd_window_bytes_max);
+                                                           const StreamOptions& options);
 
 }  // namespace llmctl::data

@@ -27,13 +27,14 @@ class ChunkParser {
   void ParseLines(const Chunk& chunk, ParsedChunk& out);
   void ParseLine(const Place& place, absl::string_view line, ParsedChunk& out);
   void ParseRecord(const Place& place, absl::string_view record, ParsedChunk& out);
-  void ParseText(const Chunk& chunk, ParsedChunk& out);
-  void ParseRows(const Chunk& chunk, ParsedChunk& out);
-  void AddDocument(const Place& place, absl::string_view id, absl::string_view text, ParsedChunk& out) const;
+  void ParseText(Chunk& chunk, ParsedChunk& out);
+  void ParseRows(Chunk& chunk, ParsedChunk& out);
+  void AddParts(ParsedDocument document, ParsedChunk& out) const;
+  // False, after noting the reject, if the policy refuses it.
+  bool MakeUtf8(const Place& place, std::string& text, ParsedChunk& out) const;
 
   const ReadSettings settings_;
   JsonLineParser json_;
-  std::string repaired_;
 };
 
 }  // namespace llmctl::data

@@ -40,6 +40,9 @@ struct InputList {
 absl::StatusOr<InputList> ListInputs(const std::vector<std::string>& inputs, const std::string& excluded_folder,
                                      std::optional<InputFormat> forced_format = std::nullopt);
 
+// Whether a file can be read in ranges.
+bool CanBeCut(const InputFile& file);
+
 // A part of a file that one task reads: for JSON lines that are not compressed the lines that begin in these bytes,
 // for Parquet these rows, for any other file all of it.
 struct InputRange {

@@ -12,18 +12,14 @@
 
 namespace llmctl::data {
 
-// The names in a path "meta.text"; "a\.b" is one name with a dot in it. Valid paths only.
-std::vector<std::string> SplitFieldPath(absl::string_view path);
-// What is wrong with it; empty: nothing.
-std::string FieldPathFault(absl::string_view path);
-
 struct LineText {
   bool ok = false;
   absl::string_view text;  // valid UTF-8, not yet normalised; holds until the next line is parsed
   absl::string_view id;    // likewise; empty: none that can be used
   Reason reason = Reason::kInvalidJson;
   std::string detail;  // what the parser says
-  int64_t byte = 0;    // of the fault, where it is known
+  int64_t byte = 0;    // of the line: where the fault is, if that is known
+  bool not_utf8 = false;
 };
 
 // Keeps its buffers between lines. Not thread-safe.
@@ -43,7 +39,7 @@ class JsonLineParser {
   struct Simd;
   LineText ParsePadded(absl::string_view line, Repairs& repairs);
   LineText ParseRepaired(absl::string_view line, Repairs& repairs);
-  LineText ParseWithBigNumbers(absl::string_view line);
+  LineText ParseWithBigNumbers(absl::string_view line, Repairs& repairs);
 
   const ReadSettings settings_;
   const std::vector<std::string> text_path_;

@@ -28,11 +28,13 @@ struct Place {
 
 // A place at which reading can go on: the end of a chunk. A compressed file is decompressed from `frame_offset` on,
 // where the gzip member or zstd frame begins in which the place lies, and what comes before the place is skipped.
+// The last chunk of a file or range ends at byte kFileEnd.
 struct Position {
   int64_t byte = 0;
-  int64_t line = 1;  // of a range: counted from the range's first
+  int64_t line = 1;          // of a range: counted from its first, so that line - 1 at its end is how many it has
   int64_t frame_offset = 0;  // in the file
   int64_t frame_byte = 0;    // of the decompressed bytes
+  int part = 0;              // of a text document that is split, the next
   bool operator==(const Position&) const = default;
 };
 
@@ -84,23 +86,23 @@ struct RowBatch {
 struct Chunk {
   int file = 0;
   InputFormat format = InputFormat::kText;
-  Position start;  // where the chunk before ends
-  Position end;    // reading on from here gives the chunks that follow
-  Place place;     // of the first of `bytes`
-  std::string bytes;  // with kChunkPadding bytes of capacity behind them
+  Position start;     // where the chunk before ends
+  Position end;       // reading on from here gives the chunks that follow
+  Place place;        // of the first of `bytes`
+  std::string bytes;  // with JsonLineParser::kPadding bytes of capacity behind them
   std::unique_ptr<RowBatch> rows;
-  std::vector<Reject> rejects;       // before `bytes`
-  std::vector<Reject> last_rejects;  // after `bytes`
-  int part = 0;               // of a text document that was split
-  Repairs repairs;            // what the reader itself did
-  int64_t file_bytes = 0;     // of the file as it lies there, read since the chunk before
+  std::vector<Reject> rejects;       // records before `bytes` that the reader itself refused
+  std::vector<Reject> last_rejects;  // damage after `bytes`
+  int part = 0;                      // of a text document that was split
+  Repairs repairs;                   // what the reader itself did
+  int64_t file_bytes = 0;            // of the file as it lies there, read since the chunk before
 };
 
 struct ParsedDocument {
   Place place;
-  int part = 0;             // of a document that was split, 0 the first
-  absl::string_view id;     // as it stands in the record; empty: none
-  absl::string_view text;   // valid UTF-8 with something in it, not yet normalised
+  int part = 0;            // of a document that was split, 0 the first
+  absl::string_view id;    // as it stands in the record; empty: none
+  absl::string_view text;  // valid UTF-8 with something in it, not yet normalised
 };
 
 // What is in a chunk. The views hold until the object is cleared or gone.
@@ -112,6 +114,7 @@ struct ParsedChunk {
   int64_t blank_lines = 0;
   int64_t file_bytes = 0;
   StringArena strings;
+  std::unique_ptr<RowBatch> rows;
 
   void Clear();  // keeps the memory
 };

@@ -3,6 +3,8 @@
 
 #include <cstring>
 #include <memory>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/string_view.h"
@@ -11,6 +13,16 @@ namespace llmctl::data {
 
 class StringArena {
  public:
+  StringArena() = default;
+  StringArena(StringArena&& other) noexcept { *this = std::move(other); }
+  StringArena& operator=(StringArena&& other) noexcept {
+    blocks_ = std::move(other.blocks_);
+    adopted_ = std::move(other.adopted_);
+    at_ = std::exchange(other.at_, nullptr);
+    left_ = std::exchange(other.left_, 0);
+    return *this;
+  }
+
   // Room for `bytes`; what is not used of it is given to the next.
   char* Reserve(size_t bytes) {
     if (bytes > left_) Grow(bytes);
@@ -27,7 +39,12 @@ class StringArena {
     std::memcpy(Reserve(text.size() + 1), text.data(), text.size());
     return Commit(text.size());
   }
-  // Forgets all strings and keeps the largest block.
+  // Keeps a long string as it is, rather than a copy.
+  absl::string_view Adopt(std::string text) {
+    adopted_.push_back(std::make_unique<std::string>(std::move(text)));
+    return *adopted_.back();
+  }
+  // Forgets all strings and keeps a block.
   void Clear();
 
  private:
@@ -38,6 +55,7 @@ class StringArena {
   void Grow(size_t bytes);
 
   std::vector<Block> blocks_;
+  std::vector<std::unique_ptr<std::string>> adopted_;
   char* at_ = nullptr;
   size_t left_ = 0;
 };

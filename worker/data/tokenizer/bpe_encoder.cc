@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "worker/data/tokenizer/nfc.h"
+#include "worker/data/text/unicode_form.h"
 
 namespace llmctl::data {
 namespace {
@@ -36,8 +36,8 @@ BpeEncoder::BpeEncoder(const BpeTokenizer& tokenizer)
 
 void BpeEncoder::Encode(absl::string_view text, std::vector<int32_t>& out) {
   SplitByAdded(tokenizer_.added_, text, out, [&](absl::string_view part) {
-    if (tokenizer_.definition_.nfc && !IsNfc(part)) {
-      normalized_ = ToNfc(part);
+    if (tokenizer_.definition_.nfc && !IsInForm(UnicodeForm::kNfc, part)) {
+      normalized_ = ToForm(UnicodeForm::kNfc, part);
       part = normalized_;
     }
     EncodeNormalized(part, out);

@@ -8,8 +8,8 @@
 #include "common/base/digest.h"
 #include "common/base/file.h"
 #include "common/base/status.h"
+#include "worker/data/text/unicode_form.h"
 #include "worker/data/tokenizer/bpe_encoder.h"
-#include "worker/data/tokenizer/nfc.h"
 
 namespace llmctl::data {
 namespace {
@@ -61,7 +61,8 @@ BpeTokenizer::BpeTokenizer(TokenizerDefinition definition, const BpeOptions& opt
     if (!token.normalized) {
       added_.Add(token.content, token.id);
     } else {
-      added_normalized_.Add(definition_.nfc ? ToNfc(token.content) : token.content, token.id);
+      UnicodeForm form = definition_.nfc ? UnicodeForm::kNfc : UnicodeForm::kNone;
+      added_normalized_.Add(ToForm(form, token.content), token.id);
     }
   }
   if (!definition_.ignore_merges) return;

@@ -1,14 +1,14 @@
 #include "worker/data/tokenizer/word_counts.h"
 
 #include "common/base/check.h"
-#include "worker/data/tokenizer/nfc.h"
+#include "worker/data/text/unicode_form.h"
 
 namespace llmctl::data {
 
 void WordCounts::AddText(absl::string_view text) {
   std::string normalized;
-  if (nfc_ && !IsNfc(text)) {
-    normalized = ToNfc(text);
+  if (nfc_ && !IsInForm(UnicodeForm::kNfc, text)) {
+    normalized = ToForm(UnicodeForm::kNfc, text);
     text = normalized;
   }
   const char* end = text.data() + text.size();

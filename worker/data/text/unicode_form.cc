@@ -1,4 +1,4 @@
-#include "worker/data/tokenizer/nfc.h"
+#include "worker/data/text/unicode_form.h"
 
 #include <limits>
 
@@ -10,11 +10,12 @@
 namespace llmctl::data {
 namespace {
 
-const icu::Normalizer2& Form() {
+const icu::Normalizer2& Instance(UnicodeForm form) {
   UErrorCode error = U_ZERO_ERROR;
-  const icu::Normalizer2* form = icu::Normalizer2::getNFCInstance(error);
-  CHECK(U_SUCCESS(error)) << "ICU carries the data of NFC within itself: " << u_errorName(error);
-  return *form;
+  const icu::Normalizer2* instance = form == UnicodeForm::kNfc ? icu::Normalizer2::getNFCInstance(error)
+                                                               : icu::Normalizer2::getNFKCInstance(error);
+  CHECK(U_SUCCESS(error)) << "ICU carries the data of its forms within itself: " << u_errorName(error);
+  return *instance;
 }
 
 icu::StringPiece Piece(absl::string_view text) {
@@ -24,18 +25,20 @@ icu::StringPiece Piece(absl::string_view text) {
 
 }  // namespace
 
-bool IsNfc(absl::string_view text) {
+bool IsInForm(UnicodeForm form, absl::string_view text) {
+  if (form == UnicodeForm::kNone) return true;
   UErrorCode error = U_ZERO_ERROR;
-  bool is = Form().isNormalizedUTF8(Piece(text), error);
+  bool is = Instance(form).isNormalizedUTF8(Piece(text), error);
   CHECK(U_SUCCESS(error)) << "only memory can fail: " << u_errorName(error);
   return is;
 }
 
-std::string ToNfc(absl::string_view text) {
+std::string ToForm(UnicodeForm form, absl::string_view text) {
+  if (form == UnicodeForm::kNone) return std::string(text);
   std::string out;
   icu::StringByteSink<std::string> sink(&out, static_cast<int32_t>(text.size()));
   UErrorCode error = U_ZERO_ERROR;
-  Form().normalizeUTF8(0, Piece(text), sink, nullptr, error);
+  Instance(form).normalizeUTF8(0, Piece(text), sink, nullptr, error);
   CHECK(U_SUCCESS(error)) << "only memory can fail: " << u_errorName(error);
   return out;
 }
