@@ -7,12 +7,13 @@
 #include "tests/fuzz/data_targets.h"
 #include "tests/fuzz/dedup_targets.h"
 #include "tests/fuzz/language_targets.h"
+#include "tests/fuzz/pii_targets.h"
 
 namespace llmctl::fuzz {
 
 std::vector<Target> AllTargets() {
   std::vector<Target> all = DataTargets();
-  for (std::vector<Target> more : {ContractTargets(), DedupTargets(), LanguageTargets(), SpecTargets()}) {
+  for (std::vector<Target> more : {ContractTargets(), DedupTargets(), LanguageTargets(), PiiTargets(), SpecTargets()}) {
     std::move(more.begin(), more.end(), std::back_inserter(all));
   }
   return all;

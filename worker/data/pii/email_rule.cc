@@ -65,8 +65,8 @@ size_t LocalBegin(const TextScan& scan, size_t at) {
 // "John Doe"@example.org: where the quotation that ends at `at` begins, or `at`.
 size_t QuotedLocalBegin(const TextScan& scan, size_t at) {
   absl::string_view before = scan.WindowBefore(at - 1, kQuotedBytesMax);
-  size_t quote = before.find_last_of("\"\n");
-  if (quote == absl::string_view::npos || before[quote] == '\n' || quote + 1 == before.size()) return at;
+  size_t quote = before.find_last_of("\"\n<>");
+  if (quote == absl::string_view::npos || before[quote] != '"' || quote + 1 == before.size()) return at;
   return at - 1 - (before.size() - quote);
 }
 
@@ -110,6 +110,9 @@ size_t DomainEnd(const TextScan& scan, size_t begin) {
     auto [label, end] = labels[count - 1];
     if (count < labels.size() && !BeginsSentence(scan, labels[count].first)) return begin;
     if (IsTopLevelDomain(scan.text.substr(label, end - label))) return end;
+    // "joe@example.orgE<gt>": an escape of Perl's documentation.
+    const bool has_escape = scan.text[end - 1] == 'E' && scan.At(end) == '<';
+    if (has_escape && IsTopLevelDomain(scan.text.substr(label, end - 1 - label))) return end - 1;
   }
   return begin;
 }
@@ -151,6 +154,13 @@ bool IsPlaceholder(absl::string_view password) {
 constexpr absl::string_view kSpelledDomains[] = {"com", "org", "net", "edu", "gov", "info", "io", "biz", "uk", "de",
                                                  "fr", "nl", "ca", "au", "jp", "cn", "ru", "eu", "ch", "br", "pl",
                                                  "es", "se"};
+
+// "at a dot com firm"
+bool IsPronoun(absl::string_view host) {
+  constexpr absl::string_view kPronouns[] = {"a", "an", "the", "this", "that", "my", "our", "your", "his", "her", "any",
+                                             "each", "every", "some", "one"};
+  return std::find(std::begin(kPronouns), std::end(kPronouns), absl::AsciiStrToLower(host)) != std::end(kPronouns);
+}
 
 constexpr absl::string_view kAt = "(?:at|\xc3\xa4t|arobase|arroba|chiocciola|@)";
 constexpr absl::string_view kSpelledDot =
@@ -223,7 +233,7 @@ void EmailRule::FindSpelled(const TextScan& scan, size_t end) const {
   const absl::string_view name = (*groups)[1], host = (*groups)[2];
   size_t host_begin = host.data() - scan.text.data();
   size_t host_end = SpelledHostEnd(scan, host_begin);
-  if (host_end <= end) return;
+  if (host_end <= end || IsPronoun(host)) return;
   absl::string_view domain = scan.text.substr(end, host_end - end);
   domain.remove_prefix(domain.find_last_of(". ") == absl::string_view::npos ? 0 : domain.find_last_of(". ") + 1);
   const std::string small = absl::AsciiStrToLower(domain);

@@ -107,9 +107,10 @@ bool IsGlobalIpv6(const std::array<uint8_t, 16>& address) {
 IpRule::IpRule()
     : quad_("(?:\\d{1,3}\\.){3}\\d{1,3}"),
       version_before_("(?i)(?:\\b(?:v|ver|version|versions|release|rel|sections?|sec|sect|chapter|table|figure|fig|"
-                      "kernel|oid|rfc|firmware|driver|build|since|until|as of|upgraded? to)|\xc2\xa7)[.:=]?[\\s\\x{a0}]*$"),
-      address_before_("(?i)(?:\\bips?\\b|ipv4|addr|address|adres|host|server|dns|ping|route|gateway|from|connect|"
-                      "client|peer|remote|://|@)[^.;!?\\n]{0,24}$") {}
+                      "kernel|oid|rfc|firmware|driver|build|since|until|as of|upgraded? to|abschnitt|kapitel|sezione)|"
+                      "se[c\\x{e7}][c\\x{e7}]?(?:[a\\x{e3}]o|i[o\\x{f3}]n)|\\x{a7}|\\x{7b2c})[.:=]?[\\s\\x{a0}]*$"),
+      address_before_("(?i)(?:(?:\\bips?\\b|ipv4|addr|adres|server|dns|ping|route|gateway)[^.;!?\\n]{0,24}|"
+                      "(?:\\b(?:hosts?|from|to|connect|client|peer|remote)|://|@)[\\s=:\\[(\"']{0,3})$") {}
 
 // Parts of names: "linux-5.10.0.23", "Chrome/90.0.44.3", "1.2.3.4-1", "1.2.3.4+dfsg", and numbers of a list or a
 // heading: "43.13.2.2. Title".
@@ -126,7 +127,9 @@ bool IpRule::IsPartOfName(const TextScan& scan, size_t begin, size_t end) const 
   if (absl::string_view("+~#$,").find(before) != absl::string_view::npos && before != '\0') return true;
   if (absl::string_view("+~%*").find(after) != absl::string_view::npos && after != '\0') return true;
   const bool begins_line = begin == 0 || before == '\n' || (before == ' ' && (second == '\n' || second == '\0'));
-  return begins_line && after == '.' && scan.At(end + 1) == ' ';
+  const char next = scan.At(end + 1);
+  if (after == '.' && absl::ascii_islower(static_cast<unsigned char>(next))) return true;
+  return begins_line && after == '.' && (next == ' ' || next == '\xc2');
 }
 
 void IpRule::FindIpv4(const TextScan& scan, size_t end) const {
@@ -138,7 +141,7 @@ void IpRule::FindIpv4(const TextScan& scan, size_t end) const {
   scan.Count(stop - begin);
   const std::optional<uint32_t> address = ParseIpv4(scan.text.substr(begin, stop - begin));
   if (!address.has_value() || !IsGlobalIpv4(*address) || IsPartOfName(scan, begin, stop)) return;
-  const absl::string_view context = scan.WindowBefore(begin, 48);
+  const absl::string_view context = scan.ContextBefore(begin, 48);
   if (version_before_.IsIn(context.substr(context.size() > 20 ? context.size() - 20 : 0))) return;
   const char after = scan.At(stop);
   const bool has_port_or_length = (after == ':' || after == '/') && IsDigit(scan.At(stop + 1));

@@ -114,9 +114,11 @@ bool MayEnd(const TextScan& scan, size_t at) {
 // A window of the text, and how it is bounded.
 struct NumberRule::Place {
   const TextScan& scan;
+  const Pattern& dump_behind;
   NumberForm form;
   // A digit, one mark and the place: it is inside of something unless it uses other marks than that one.
   char joined = '\0';
+  bool is_in_dump = false;  // of bytes in hexadecimal
 
   absl::string_view Text() const { return form.form; }
   // Whether the first `length` characters of the form stand for themselves.
@@ -126,13 +128,15 @@ struct NumberRule::Place {
     const absl::string_view number = Text().substr(0, length);
     auto uses = [&](char mark) { return number.find(mark) != absl::string_view::npos; };
     if (joined != '\0' && number[0] != '(' && number[0] != '+' && uses(joined)) return false;
+    if (uses(' ') && is_in_dump) return false;
     const bool goes_on = length + 1 < Text().size() && IsDigit(Text()[length + 1]);
-    return !(goes_on && Text()[length] == ' ' && uses(' '));
+    return !(goes_on && Text()[length] == ' ' && uses(' ')) &&
+           !(uses(' ') && dump_behind.PrefixLength(scan.WindowFrom(end, 8)).has_value());
   }
   PiiSpan Span(PiiType type, size_t length) const { return {form.offsets[0], form.EndOf(length), type}; }
   // What stands before, on the same line.
   absl::string_view Before(size_t bytes) const {
-    absl::string_view window = scan.WindowBefore(form.offsets[0], bytes);
+    absl::string_view window = scan.ContextBefore(form.offsets[0], bytes);
     size_t line = window.rfind('\n');
     return line == absl::string_view::npos ? window : window.substr(line + 1);
   }
@@ -148,6 +152,8 @@ NumberRule::NumberRule()
       card_word_("(?i)(?:card|visa|master|maestro|amex|credit|debit|karte|carte|tarjeta|carta|cart\xc3\xa3o|kaart|"
                  "karta|\xd0\xba\xd0\xb0\xd1\x80\xd1\x82|\xe5\x8d\xa1|\xe3\x82\xab\xe3\x83\xbc\xe3\x83\x89|\\bcc\\b|\\bpan\\b)"),
       us_ssn_word_("(?i)(?:\\bssns?\\b|social[ -]?security|\\bss ?#)"),
+      dump_before_("(?i)(?:^|[^0-9a-z])[0-9a-f]{2} [0-9a-f]{2} {1,2}$"),
+      dump_behind_("(?i) {1,2}<?[0-9a-f]{2}>? {1,2}<?[0-9a-f]{2}\\b"),
       is_chinese_("\\p{Han}"),
       chinese_id_word_("(?:\xe8\xba\xab\xe4\xbb\xbd|\xe8\xba\xab\xe5\x88\x86)") {}
 
@@ -173,11 +179,12 @@ void NumberRule::FindNumbers(TextScan& scan, size_t end) const {
 
 std::optional<PiiSpan> NumberRule::FindAt(const TextScan& scan, size_t at, size_t run_begin) const {
   if (!MayBegin(scan, at)) return std::nullopt;
-  Place place{scan, FormAt(scan, at)};
+  Place place{scan, dump_behind_, FormAt(scan, at)};
   if (at > run_begin) {
     const Mark mark = MarkBefore(scan.text, at);
     if (mark.ascii != '\0' && at > mark.bytes && IsDigit(scan.text[at - mark.bytes - 1])) place.joined = mark.ascii;
   }
+  place.is_in_dump = dump_before_.IsIn(scan.WindowBefore(at, 8));
   if (IsDigit(scan.text[at])) {
     if (auto found = FindIdentity(place)) return found;
     if (auto found = FindCard(place)) return found;
@@ -226,13 +233,17 @@ std::optional<PiiSpan> NumberRule::FindMobile(const Place& place) const {
   if (!IsChineseMobile(absl::string_view(digits).substr(digits.size() - 11))) return std::nullopt;
   // Sizes and times have eleven digits too.
   if (length == 11 && !plan_.IsAnnounced(place.Before(48)) && !is_chinese_.IsIn(place.Before(48)) &&
-      !is_chinese_.IsIn(place.scan.WindowFrom(place.form.EndOf(length), 24))) {
+      !is_chinese_.IsIn(place.scan.ContextFrom(place.form.EndOf(length), 24))) {
     return std::nullopt;
   }
   return place.Span(PiiType::kChineseMobile, length);
 }
 
-// "+49 30 ...", "0049 30 ...", the longest that the country's plan allows. "(0)" is what is dialled inside.
+bool NumberRule::HasExtension(const Place& place, size_t length) const {
+  return plan_.ExtensionLength(place.scan.WindowFrom(place.form.EndOf(length), 16)) > 0;
+}
+
+// "+49 30 ...", "0049 30 ...", the longest that the country's plan allows.
 std::optional<PiiSpan> NumberRule::FindInternational(const Place& place) const {
   const absl::string_view form = place.Text();
   const bool has_plus = form[0] == '+' || form.substr(0, 2) == "(+";
@@ -245,15 +256,19 @@ std::optional<PiiSpan> NumberRule::FindInternational(const Place& place) const {
     if (group == absl::string_view::npos || group - at > kMarksMax) break;
     if (form.substr(at, group - at).find('+') != absl::string_view::npos) break;
     const size_t end = std::min(form.find_first_not_of("0123456789", group), form.size());
-    const bool is_trunk = form.substr(group, end - group) == "0" && form[group - 1] == '(' && groups > 0;
-    if (!is_trunk) digits.append(form.data() + group, end - group);
+    // "(0)" and "(020)": behind a country's code the trunk's 0 is not dialled.
+    const bool has_trunk = form[group] == '0' && form[group - 1] == '(' && groups > 0;
+    const bool is_trunk = has_trunk && end == group + 1;
+    digits.append(form.data() + group + has_trunk, end - group - has_trunk);
     ++groups;
     at = end;
     if (digits.size() > 15) break;
-    if (!is_trunk && IsInternationalNumber(digits) && MayEnd(place.scan, place.form.EndOf(end))) length = end;
+    if (is_trunk || !IsInternationalNumber(digits)) continue;
+    if (MayEnd(place.scan, place.form.EndOf(end)) || HasExtension(place, end)) length = end;
   }
-  if (length == 0) return std::nullopt;
-  if (!has_plus && groups < 2 && !plan_.IsAnnounced(place.Before(48))) return std::nullopt;
+  if (length == 0 || (!has_plus && !place.IsWhole(length))) return std::nullopt;
+  const bool is_doubtful = !has_plus && (groups < 2 || form.substr(0, length).find('.') != absl::string_view::npos);
+  if (is_doubtful && !plan_.IsAnnounced(place.Before(48))) return std::nullopt;
   PiiSpan span = place.Span(PiiType::kPhone, length);
   span.end += plan_.ExtensionLength(place.scan.WindowFrom(span.end, 16));
   return span;
@@ -261,14 +276,11 @@ std::optional<PiiSpan> NumberRule::FindInternational(const Place& place) const {
 
 std::optional<PiiSpan> NumberRule::FindNational(const Place& place) const {
   size_t length = plan_.StrongLength(place.Text());
-  auto is_whole = [&] {
-    const size_t end = place.form.EndOf(length);
-    return place.IsWhole(length) || plan_.ExtensionLength(place.scan.WindowFrom(end, 16)) > 0;
-  };
+  auto is_whole = [&] { return place.IsWhole(length) || HasExtension(place, length); };
   if (length > 0 && (!is_whole() || plan_.IsDisclaimed(place.Before(24)))) length = 0;
   if (length == 0) {
     length = plan_.WeakLength(place.Text());
-    if (length == 0 || !is_whole()) return std::nullopt;
+    if (length == 0 || place.joined != '\0' || !is_whole()) return std::nullopt;
     if (!plan_.IsAnnounced(place.Before(48)) || plan_.IsDisclaimed(place.Before(24))) return std::nullopt;
   }
   PiiSpan span = place.Span(PiiType::kPhone, length);

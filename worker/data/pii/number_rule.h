@@ -43,6 +43,7 @@ class NumberRule {
   std::optional<PiiSpan> FindIdentity(const Place& place) const;
   std::optional<PiiSpan> FindCard(const Place& place) const;
   std::optional<PiiSpan> FindMobile(const Place& place) const;
+  bool HasExtension(const Place& place, size_t length) const;
   std::optional<PiiSpan> FindInternational(const Place& place) const;
   std::optional<PiiSpan> FindNational(const Place& place) const;
 
@@ -54,6 +55,8 @@ class NumberRule {
   const Pattern card_;
   const Pattern card_word_;
   const Pattern us_ssn_word_;
+  const Pattern dump_before_;
+  const Pattern dump_behind_;
   const Pattern is_chinese_;
   const Pattern chinese_id_word_;
 };

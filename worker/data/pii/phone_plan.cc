@@ -45,14 +45,19 @@ constexpr absl::string_view kStrong[] = {
     R"((?:1[ -])?[2-9]\d{2}/\d{3}-\d{4})",
     R"(1 [2-9]\d{2} \d{3} \d{4})",
     // The number for a trunk, an area and a subscriber, the area apart: much of Europe, Asia and Australia.
-    R"(\(0[1-9]\d{0,4}\) ?[1-9]\d{1,8}(?:[ -]\d{2,5}){0,4})",
+    R"(\(0[1-9]\d{0,4}\)[ -]?[1-9]\d{1,8}(?:[ -]\d{2,5}){0,4})",
+    R"(\(0[2378]\) \d{4}[ -]?\d{4})",  // Australia
     R"(0[1-9]\d{0,4}/ ?[1-9]\d{2,8}(?: \d{2,5}){0,3})",
-    R"(0[1-9]\d{0,4} \d{3,8}(?: \d{2,5}){0,3})",
-    R"(0[1-9]\d{0,2}-\d{2,8}(?:[ -]\d{2,5}){0,3})",
+    R"(0[1-9]\d{0,3} \d{3,8}(?: \d{2,5}){0,3})",
+    R"(0[1-9]\d{4} \d{3,5})",
+    R"(0[1-9]\d{0,2}-\d{2,8}(?:-\d{3,5}){0,2})",
+    R"(0[1-9]\d{0,2}-\d{2,8}(?: \d{2,5}){1,3})",
     R"(0[1-9]\d{3}-(?:\d{5,8}|\d{3}-\d{3,4}))",  // not a zip code's five and four
     R"(0[1-9]\d{0,3}\(\d{1,4}\)\d{4})",  // Japan
     // France, Germany, the Netherlands, Spain: pairs
     R"(0[1-9](?: \d{2}){4})",
+    R"(0 [1-9]\d{2}(?: \d{2}){3})",
+    R"(0 8\d{2} \d{3} \d{3})",
     R"(0[1-9](?:\.\d{2}){4})",
     R"(0[1-9](?:-\d{2}){4})",
     R"(0\d{2,3}(?: \d{2}){3,4})",
@@ -138,8 +143,17 @@ std::string AnyOf(const absl::string_view (&patterns)[n]) {
 
 }  // namespace
 
+bool HasManyZeros(absl::string_view form) {
+  int zeros = 0;
+  for (char c : form) {
+    if (c >= '0' && c <= '9') zeros = c == '0' ? zeros + 1 : 0;
+    if (zeros == 6) return true;
+  }
+  return false;
+}
+
 bool IsInternationalNumber(absl::string_view digits) {
-  if (digits.size() < 8 || digits.size() > 15 || digits[0] == '0') return false;
+  if (digits.size() < 8 || digits.size() > 15 || digits[0] == '0' || HasManyZeros(digits)) return false;
   int code = 0;
   for (size_t length = 1; length <= 3; ++length) {
     code = code * 10 + (digits[length - 1] - '0');
@@ -170,7 +184,8 @@ size_t PhonePlan::Length(const Pattern& pattern, absl::string_view form) {
   const size_t digits = CountDigits(number);
   // National numbers with a trunk's 0 have nine digits at least, whatever the grouping; a date has eight.
   const size_t digits_min = number[0] == '0' || number[0] == '(' ? 9 : 6;
-  return digits >= digits_min && digits <= 13 && !IsCounting(number) ? length : 0;
+  if (digits < digits_min || digits > 13 || IsCounting(number)) return 0;
+  return HasManyZeros(number) ? 0 : length;
 }
 
 size_t PhonePlan::ExtensionLength(absl::string_view behind) const {

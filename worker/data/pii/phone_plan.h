@@ -13,6 +13,9 @@
 
 namespace llmctl::data {
 
+// Whether six zeros follow each other, whatever marks are between: sizes and dumps have them.
+bool HasManyZeros(absl::string_view form);
+
 // ITU-T E.164 (list of 2023-11): how many digits follow a country code. `digits` begins with the code.
 bool IsInternationalNumber(absl::string_view digits);
 

@@ -73,20 +73,19 @@ absl::Status PiiSettings::Validate() const {
   return absl::InvalidArgumentError(absl::StrCat("pii: ", absl::StrJoin(faults, "; ")));
 }
 
-absl::StatusOr<PiiKey> PiiKey::FromBytes(std::string bytes, absl::string_view source) {
-  PiiKey key(std::move(bytes));
-  if (key.bytes_.size() < kKeyBytesMin) {
-    return absl::InvalidArgumentError(absl::StrCat("read the key of pseudonyms from ", source, ": it has ",
-                                                   key.bytes_.size(), " bytes, expected ", kKeyBytesMin, " or more"));
-  }
-  return key;
+absl::StatusOr<PiiKey> PiiKey::FromBytes(absl::string_view bytes, absl::string_view source) {
+  if (bytes.size() >= kKeyBytesMin) return PiiKey(bytes);
+  return absl::InvalidArgumentError(absl::StrCat("read the key of pseudonyms from ", source, ": it has ", bytes.size(),
+                                                 " bytes, expected ", kKeyBytesMin, " or more"));
 }
 
 absl::StatusOr<PiiKey> PiiKey::FromFile(const std::string& path) {
   absl::StatusOr<std::string> bytes = ReadFile(path);
   if (!bytes.ok()) return bytes.status();
   if (!bytes->empty() && bytes->back() == '\n') bytes->pop_back();
-  return FromBytes(*std::move(bytes), path);
+  absl::StatusOr<PiiKey> key = FromBytes(*bytes, path);
+  OPENSSL_cleanse(bytes->data(), bytes->size());
+  return key;
 }
 
 PiiKey::~PiiKey() { OPENSSL_cleanse(bytes_.data(), bytes_.size()); }

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -83,7 +84,7 @@ class PiiKey {
   // All bytes of the file but one line end at its end; at least 16.
   static absl::StatusOr<PiiKey> FromFile(const std::string& path);
   // Of an environment variable, which main reads; `source` is named in errors.
-  static absl::StatusOr<PiiKey> FromBytes(std::string bytes, absl::string_view source);
+  static absl::StatusOr<PiiKey> FromBytes(absl::string_view bytes, absl::string_view source);
 
   PiiKey(PiiKey&&) = default;
   PiiKey& operator=(PiiKey&&) = default;
@@ -91,11 +92,11 @@ class PiiKey {
   PiiKey& operator=(const PiiKey&) = delete;
   ~PiiKey();
 
-  absl::string_view bytes() const { return bytes_; }
+  absl::string_view bytes() const { return {bytes_.data(), bytes_.size()}; }
 
  private:
-  explicit PiiKey(std::string bytes) : bytes_(std::move(bytes)) {}
-  std::string bytes_;
+  explicit PiiKey(absl::string_view bytes) : bytes_(bytes.begin(), bytes.end()) {}
+  std::vector<char> bytes_;  // unlike a string it leaves nothing behind when it is moved
 };
 
 }  // namespace llmctl::data

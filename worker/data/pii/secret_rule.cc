@@ -57,7 +57,8 @@ bool LooksRandom(absl::string_view key) {
     capitals += c >= 'A' && c <= 'Z';
     smalls += c >= 'a' && c <= 'z';
   }
-  return seen.count() >= 8 && (digits >= 1 || (capitals >= 4 && smalls >= 4)) && !absl::StrContains(key, "EXAMPLE");
+  const bool is_mixed = digits >= 1 || (capitals >= 4 && smalls >= 4) || capitals >= 16;
+  return seen.count() >= 8 && is_mixed && !absl::StrContains(key, "EXAMPLE");
 }
 
 bool IsBase64(char c) { return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '+' || c == '/' || c == '='; }
@@ -114,8 +115,8 @@ void SecretRule::FindPrivateKey(TextScan& scan, size_t end) const {
   const size_t begin = before.rfind("-----BEGIN", end - 5);
   if (begin == absl::string_view::npos || end - begin > kBeginBytesMax) return;
   // The key ends with its mark, or where its letters do; another key may begin before.
-  size_t mark = scan.text.find("-----", end);
-  const size_t body_end = mark == absl::string_view::npos ? scan.text.size() : mark;
+  const size_t mark = std::min(scan.text.find("-----", end), scan.text.size());
+  const size_t body_end = std::min(scan.text.substr(0, mark).find('<', end), mark);
   const size_t letters = std::count_if(scan.text.begin() + end, scan.text.begin() + body_end, IsBase64);
   scan.Count(body_end - begin);
   scan.private_keys_done = body_end;

@@ -14,6 +14,7 @@ LetterClass LetterClassOf(char32_t code) {
     case USCRIPT_HIRAGANA:
     case USCRIPT_KATAKANA:
     case USCRIPT_BOPOMOFO:
+    case USCRIPT_HANGUL:
     case USCRIPT_THAI:
     case USCRIPT_LAO:
     case USCRIPT_KHMER:
@@ -51,6 +52,17 @@ absl::string_view TextScan::WindowFrom(size_t at, size_t bytes) const {
   while (end > at && end < text.size() && IsContinuation(text[end])) --end;
   Count(end - at);
   return text.substr(at, end - at);
+}
+
+absl::string_view TextScan::ContextBefore(size_t at, size_t bytes) const {
+  const absl::string_view window = WindowBefore(at, bytes);
+  const size_t end = window.rfind('>');
+  return end == absl::string_view::npos ? window : window.substr(end + 1);
+}
+
+absl::string_view TextScan::ContextFrom(size_t at, size_t bytes) const {
+  const absl::string_view window = WindowFrom(at, bytes);
+  return window.substr(0, window.find('<'));
 }
 
 }  // namespace llmctl::data

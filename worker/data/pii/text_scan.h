@@ -34,6 +34,11 @@ struct TextScan {
   absl::string_view WindowBefore(size_t at, size_t bytes) const;
   absl::string_view WindowFrom(size_t at, size_t bytes) const;
 
+  // What stands before and behind as far as it bears on what is between: what has been found, or its replacement, ends
+  // it. So a text says the same when what is in it has been replaced.
+  absl::string_view ContextBefore(size_t at, size_t bytes) const;
+  absl::string_view ContextFrom(size_t at, size_t bytes) const;
+
   void Add(PiiType type, size_t begin, size_t end) const { spans.push_back({begin, end, type}); }
   // text[begin, end) will be read once.
   void Count(size_t bytes) const { work += bytes; }
@@ -42,8 +47,8 @@ struct TextScan {
 inline bool IsWordByte(char c) { return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '_'; }
 inline bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
-// How a letter goes with its neighbours in a name: scripts that put no spaces between words (Han, kana, Thai ...) are a
-// class of their own, so that a name in Latin letters ends where they begin.
+// How a letter goes with its neighbours in a name: scripts that put no spaces between words (Han, kana, Thai ...), or
+// none before particles (Hangul), are a class of their own, so that a name in Latin letters ends where they begin.
 enum class LetterClass : uint8_t { kNone, kSpaced, kUnspaced };
 LetterClass LetterClassOf(char32_t code);
 
