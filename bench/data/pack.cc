@@ -2,6 +2,9 @@
 // writing in either mode, and what best-fit packing leaves of padding and cut documents beside first fit (documents as
 // they come, each to the first row that holds it) and the plain stream.
 //
+// And how fast the loader reads either, in shuffled order, from files that are in memory: what training waits for when
+// the prefetching thread cannot keep up.
+//
 // CPU seconds of one thread. The concat files are Megatron-LM's byte for byte: their SHA-256 is printed.
 #include <sys/resource.h>
 
@@ -25,6 +28,8 @@
 #include "worker/data/pack/best_fit.h"
 #include "worker/data/pack/packed_writer.h"
 #include "worker/data/shards/dataset.h"
+#include "worker/data/shards/loader.h"
+#include "worker/data/shards/sampler.h"
 #include "worker/data/tokenizer/tokenizer.h"
 
 namespace llmctl::data {
@@ -84,13 +89,45 @@ absl::StatusOr<SplitInfo> WriteAll(ShardWriter& writer, const Corpus& corpus, do
   return split;
 }
 
+// Tokens a CPU second of an epoch in steps of 64 samples.
+absl::Status BenchLoader(const Options& options, const Corpus& corpus, const SplitInfo& split, int sequence_length) {
+  DatasetManifest manifest{.tokenizer = "bench", .vocabulary_size = corpus.vocabulary_size};
+  manifest.splits = {split};
+  manifest.source_json = "{}";
+  if (split.packed.has_value()) manifest.packing = PackingInfo{sequence_length + 1, 0};
+  LLM_RETURN_IF_ERROR(WriteManifest(options.output, manifest));
+  LLM_ASSIGN_OR_RETURN(std::unique_ptr<ShardReader> reader, ShardReader::Open(options.output, split.name));
+  LLM_ASSIGN_OR_RETURN(SamplerSpec spec, MakeSamplerSpec(manifest, split, "bench", sequence_length));
+  LLM_ASSIGN_OR_RETURN(Sampler sampler, Sampler::Create(spec));
+  double start = CpuSeconds();
+  int64_t tokens = 0, documents = 0;
+  for (int64_t first = 0; first < sampler.windows(); first += 64) {
+    LLM_ASSIGN_OR_RETURN(std::vector<MicroBatch> batches,
+                         ReadMicroBatches(*reader, sampler, {first, first + 64}, BatchOptionsOf(manifest, 8)));
+    for (const MicroBatch& batch : batches) {
+      tokens += static_cast<int64_t>(batch.inputs.size());
+      documents += static_cast<int64_t>(batch.document_starts.size());
+    }
+  }
+  double seconds = CpuSeconds() - start;
+  std::cout << json{{"what", "loader"},
+                    {"mode", split.packed.has_value() ? "packed" : "concat"},
+                    {"sequence_length", sequence_length},
+                    {"document_starts", documents},
+                    {"cpu_s", seconds},
+                    {"Mtokens/s", static_cast<double>(tokens) / 1e6 / seconds}}
+                   .dump()
+            << "\n";
+  return absl::OkStatus();
+}
+
 absl::Status BenchConcat(const Options& options, const Corpus& corpus) {
   LLM_ASSIGN_OR_RETURN(std::unique_ptr<ShardWriter> writer,
-                       ShardWriter::Create(options.output, "concat", corpus.vocabulary_size));
+                       ShardWriter::Create(options.output, "train", corpus.vocabulary_size));
   double seconds = 0;
   LLM_ASSIGN_OR_RETURN(SplitInfo split, WriteAll(*writer, corpus, seconds));
-  LLM_ASSIGN_OR_RETURN(std::string bin, ReadFile(absl::StrCat(options.output, "/concat.bin")));
-  LLM_ASSIGN_OR_RETURN(std::string idx, ReadFile(absl::StrCat(options.output, "/concat.idx")));
+  LLM_ASSIGN_OR_RETURN(std::string bin, ReadFile(absl::StrCat(options.output, "/train.bin")));
+  LLM_ASSIGN_OR_RETURN(std::string idx, ReadFile(absl::StrCat(options.output, "/train.idx")));
   std::cout << json{{"what", "concat"},
                     {"documents", split.documents},
                     {"tokens", split.tokens},
@@ -100,6 +137,7 @@ absl::Status BenchConcat(const Options& options, const Corpus& corpus) {
                     {"idx_sha256", Sha256(idx)}}
                    .dump()
             << "\n";
+  for (int length : options.sequence_lengths) LLM_RETURN_IF_ERROR(BenchLoader(options, corpus, split, length));
   return absl::OkStatus();
 }
 
@@ -143,7 +181,7 @@ int64_t CutByStream(const Corpus& corpus, int64_t length) {
 absl::Status BenchPacked(const Options& options, const Corpus& corpus, int sequence_length) {
   PackSettings settings{.sequence_length = sequence_length, .window_tokens = options.window_tokens};
   LLM_ASSIGN_OR_RETURN(std::unique_ptr<ShardWriter> writer,
-                       CreatePackedWriter(options.output, "packed", corpus.vocabulary_size, settings));
+                       CreatePackedWriter(options.output, "train", corpus.vocabulary_size, settings));
   double seconds = 0;
   LLM_ASSIGN_OR_RETURN(SplitInfo split, WriteAll(*writer, corpus, seconds));
   int64_t whole_rows = 0;
@@ -171,7 +209,7 @@ absl::Status BenchPacked(const Options& options, const Corpus& corpus, int seque
                     {"stream", {{"cut_documents", CutByStream(corpus, sequence_length)}}}}
                    .dump()
             << "\n";
-  return absl::OkStatus();
+  return BenchLoader(options, corpus, split, sequence_length);
 }
 
 absl::Status Run(const Options& options) {

@@ -14,10 +14,15 @@
 namespace llmctl::data {
 namespace {
 
+constexpr int64_t kReservedTokensMax = int64_t{1} << 26;
+
 class PackedWriter : public ShardWriter {
  public:
   PackedWriter(std::unique_ptr<SequenceWriter> out, const PackSettings& settings)
-      : out_(std::move(out)), settings_(settings), capacity_(settings.row_tokens()) {}
+      : out_(std::move(out)), settings_(settings), capacity_(settings.row_tokens()) {
+    // Growing would hold the window twice.
+    window_.reserve(std::min(settings.window_tokens, kReservedTokensMax));
+  }
 
   absl::Status BeginGroup(const std::string& name) override {
     LLM_RETURN_IF_ERROR(WriteWindow());

@@ -44,8 +44,8 @@ absl::StatusOr<std::unique_ptr<IndexWriter>> IndexWriter::Create(const std::stri
   // The head needs counts that are known at the end.
   LLM_RETURN_IF_ERROR(out->idx_->Append(std::string(kIndexHeadBytes, '\0')));
   if (packed) {
-    LLM_ASSIGN_OR_RETURN(out->marks_, OutputFile::Create(path + ".marks"));
-    LLM_ASSIGN_OR_RETURN(out->modes_, OutputFile::Create(path + ".modes"));
+    LLM_ASSIGN_OR_RETURN(out->marks_, OutputFile::CreateNameless(path + ".marks"));
+    LLM_ASSIGN_OR_RETURN(out->modes_, OutputFile::CreateNameless(path + ".modes"));
   }
   return out;
 }

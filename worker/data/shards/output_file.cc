@@ -26,11 +26,18 @@ absl::StatusOr<std::unique_ptr<OutputFile>> OutputFile::Create(const std::string
   return std::unique_ptr<OutputFile>(new OutputFile(std::move(fd), path));
 }
 
+absl::StatusOr<std::unique_ptr<OutputFile>> OutputFile::CreateNameless(const std::string& path) {
+  LLM_ASSIGN_OR_RETURN(std::unique_ptr<OutputFile> file, Create(path));
+  if (::unlink(file->temporary_.c_str()) != 0) return file->Fail("take the name from");
+  file->named_ = false;
+  return file;
+}
+
 OutputFile::OutputFile(UniqueFd fd, std::string path)
     : fd_(std::move(fd)), path_(std::move(path)), temporary_(path_ + ".tmp") {}
 
 OutputFile::~OutputFile() {
-  if (!committed_) ::unlink(temporary_.c_str());
+  if (named_) ::unlink(temporary_.c_str());
 }
 
 absl::Status OutputFile::Fail(absl::string_view what) {
@@ -86,10 +93,11 @@ absl::Status OutputFile::WriteAt(int64_t offset, absl::string_view bytes) {
 }
 
 absl::Status OutputFile::Commit() {
+  CHECK(named_) << path_ << " has no name to change";
   LLM_RETURN_IF_ERROR(Flush());
   if (::fsync(fd_.get()) != 0) return Fail("fsync");
   if (::rename(temporary_.c_str(), path_.c_str()) != 0) return Fail(absl::StrCat("rename to ", path_, ":"));
-  committed_ = true;
+  named_ = false;
   return absl::OkStatus();
 }
 

@@ -17,6 +17,8 @@ namespace llmctl::data {
 class OutputFile {
  public:
   static absl::StatusOr<std::unique_ptr<OutputFile>> Create(const std::string& path);
+  // Without a name, for what is read back before the writer ends; `path` is where it takes room. Never committed.
+  static absl::StatusOr<std::unique_ptr<OutputFile>> CreateNameless(const std::string& path);
   ~OutputFile();
   OutputFile(const OutputFile&) = delete;
   OutputFile& operator=(const OutputFile&) = delete;
@@ -40,7 +42,7 @@ class OutputFile {
   const std::string temporary_;
   std::string buffer_;
   int64_t size_ = 0;
-  bool committed_ = false;
+  bool named_ = true;  // temporarily
   absl::Status failure_;
 };
 

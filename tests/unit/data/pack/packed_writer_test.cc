@@ -1,6 +1,8 @@
 #include "worker/data/pack/packed_writer.h"
 
 #include <algorithm>
+#include <cstring>
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -169,6 +171,16 @@ TEST_F(PackedTest, TheStartOfAContinuedPieceIsNoTarget) {
   EXPECT_THAT(batch.inputs, ElementsAre(50, 51, 52, 0, 18, 19, 0));
   EXPECT_THAT(batch.targets, ElementsAre(51, 52, 0, -1, 19, 0, -1));
   EXPECT_THAT(batch.document_starts, ElementsAre(0, 4, 7));
+}
+
+TEST_F(PackedTest, AKilledWriterLeavesOnlyWhatTheNextOneReplaces) {
+  auto writer = *CreatePackedWriter(folder_.path(), "train", 300, settings_);
+  ASSERT_TRUE(writer->AddDocument(Document(10, 3)).ok());
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(folder_.path())) {
+    names.push_back(entry.path().filename().string());
+  }
+  EXPECT_THAT(names, ::testing::UnorderedElementsAre("train.bin.tmp", "train.idx.tmp"));
 }
 
 TEST_F(PackedTest, GroupsHaveRowsOfTheirOwn) {
