@@ -108,7 +108,7 @@ absl::Status BenchEncode(const Options& options) {
   }
   double megabytes = Bytes(texts) / 1e6;
   nlohmann::json report = {{"what", "encode"},       {"MB", megabytes},         {"tokens", tokens}, {"cpu_s", least},
-                           {"MB/s", megabytes / least}, {"peak_rss_MB", PeakMegabytes()}};
+                           {"MB_per_s", megabytes / least}, {"peak_rss_MB", PeakMegabytes()}};
   std::cout << report.dump() << "\n";
   return options.ids.empty() ? absl::OkStatus() : WriteIds(options.ids, **tokenizer, texts);
 }

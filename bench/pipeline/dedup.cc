@@ -227,7 +227,7 @@ absl::Status Run(const Options& options) {
   Json row = {{"bench", options.exact.empty() ? "near dedup" : "exact dedup"},
               {"MB", corpus.bytes / 1e6},
               {"cpu_s", best},
-              {"MB/s", corpus.bytes / 1e6 / best},
+              {"MB_per_s", corpus.bytes / 1e6 / best},
               {"stages_s", stages},
               {"peak_rss_MB", PeakMegabytes()},
               {"found", found}};

@@ -4,7 +4,7 @@
 usage: dedup_peer.py CORPUS.jsonl [--peer datatrove|rensa] [--megabytes N] [--clusters FILE]
        dedup_peer.py CORPUS.jsonl --recall CLUSTERS.jsonl
 
-Runs in an environment with bench/data/dedup_peer.txt installed. Both with 14 bands of 8 rows and 5-word shingles, texts
+Runs in an environment with bench/pipeline/requirements.txt installed. Both with 14 bands of 8 rows and 5-word shingles, texts
 in memory, one thread, CPU seconds. --recall reads clusters as llm-bench-dedup --clusters writes them and counts the
 documents whose id ends in @exactN or @nearN that share a cluster with the document they were copied from. The last
 line is JSON.
@@ -116,7 +116,7 @@ def main() -> None:
         print(json.dumps(recall(documents, options.recall)))
         return
     row = run_datatrove(documents, options.clusters) if options.peer == "datatrove" else run_rensa(documents)
-    print(json.dumps({"peer": options.peer, "MB": size / 1e6, "MB/s": size / 1e6 / row["cpu_s"], **row}))
+    print(json.dumps({"peer": options.peer, "MB": size / 1e6, "MB_per_s": size / 1e6 / row["cpu_s"], **row}))
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 
 usage: perplexity_peer.py CORPUS.jsonl MODEL.arpa [--megabytes N] [--compare SCORES]
 
-Runs in an environment with bench/data/perplexity_peer.txt installed. Lines as they are, which is what
+Runs in an environment with bench/pipeline/perplexity_peer.txt installed. Lines as they are, which is what
 llm-bench-perplexity --raw scores; texts in memory; one thread, CPU seconds. --compare reads what
 llm-bench-perplexity --raw --scores wrote and prints the greatest difference of a line's score, and of one by the sum of
 the words' scores in double precision: kenlm adds up in single precision, which shows in long lines. The last line is
