@@ -25,16 +25,16 @@ struct Options {
   std::string split = "train";
 };
 
-void PrintLengths(const std::string& split, const LengthCounts& lengths) {
+void PrintLengths(const std::string& split, const char* what, const LengthCounts& lengths) {
   if (lengths.count() == 0) return;
-  absl::PrintF("lengths of %s in tokens: %d to %d; half are at most %d, nine in ten at most %d, all but one in a "
-               "hundred at most %d\n",
-               split, lengths.least(), lengths.largest(), lengths.Quantile(0.5), lengths.Quantile(0.9),
+  absl::PrintF("lengths of the %s of %s in tokens: %d to %d; half are at most %d, nine in ten at most %d, all but one "
+               "in a hundred at most %d\n",
+               what, split, lengths.least(), lengths.largest(), lengths.Quantile(0.5), lengths.Quantile(0.9),
                lengths.Quantile(0.99));
   int64_t most = 0;
   for (const LengthCounts::Bar& bar : lengths.Histogram()) most = std::max(most, bar.count);
   for (const LengthCounts::Bar& bar : lengths.Histogram()) {
-    absl::PrintF("  %10d - %10d %12d documents %14d tokens %s\n", bar.begin, bar.end - 1, bar.count, bar.tokens,
+    absl::PrintF("  %10d - %10d %12d %s %14d tokens %s\n", bar.begin, bar.end - 1, bar.count, what, bar.tokens,
                  std::string((40 * bar.count + most - 1) / most, '#'));
   }
 }
@@ -62,7 +62,7 @@ absl::Status Inspect(const Options& options) {
   absl::PrintF("  digest       %s\n  source       %s\n", digest, view->manifest().source_json);
   for (const SplitInfo& split : view->manifest().splits) {
     LLM_ASSIGN_OR_RETURN(LengthCounts lengths, view->Lengths(split.name));
-    PrintLengths(split.name, lengths);
+    PrintLengths(split.name, split.packed.has_value() ? "pieces" : "documents", lengths);
   }
   return PrintStart(*view, options.tokens);
 }

@@ -47,8 +47,18 @@ class SampleFiller {
 
   // Has the system read what `range` needs while other samples are filled.
   void Announce(SampleRange range) const {
-    if (reader_.rows() > 0) return;  // where a row lies is in the index, which is as far away
-    for (int64_t i = range.begin; i < range.end; ++i) reader_.WillNeed(sampler_.Start(i), length_ + 1);
+    for (int64_t i = range.begin; i < range.end; ++i) {
+      const int64_t start = sampler_.Start(i);
+      if (reader_.rows() == 0) {
+        reader_.WillNeed(start, length_ + 1);
+        continue;
+      }
+      // What is wrong with a row is said when it is read.
+      absl::StatusOr<ShardReader::SequenceRange> pieces = reader_.Row(start);
+      if (!pieces.ok()) continue;
+      absl::StatusOr<ShardReader::Sequence> first = reader_.At(pieces->begin);
+      if (first.ok()) reader_.WillNeed(first->begin, std::min<int64_t>(length_ + 1, reader_.tokens() - first->begin));
+    }
   }
 
   absl::Status Fill(int64_t index, MicroBatch& batch) {

@@ -232,6 +232,25 @@ TEST_F(PackedTest, EveryTokenIsThereOnceWhateverTheWindow) {
   }
 }
 
+TEST_F(PackedTest, EveryTokenButTheFirstOfARowAndOfARestIsATargetOnce) {
+  SeededRng rng(4);
+  Documents documents;
+  for (int i = 0; i < 200; ++i) documents.emplace_back(1 + rng.Below(20), 5);
+  Write(documents);
+  int64_t expected = reader_->tokens() - reader_->rows(), targets = 0;
+  for (int64_t row = 0; row < reader_->rows(); ++row) {
+    ShardReader::SequenceRange pieces = *reader_->Row(row);
+    for (int64_t i = pieces.begin + 1; i < pieces.end; ++i) expected -= reader_->At(i)->continues;
+  }
+
+  for (int64_t row = 0; row < reader_->rows(); ++row) {
+    MicroBatch batch = Read(row, row + 1);
+    targets += std::count_if(batch.targets.begin(), batch.targets.end(), [](int32_t target) { return target >= 0; });
+    EXPECT_TRUE(std::is_sorted(batch.document_starts.begin(), batch.document_starts.end()));
+  }
+  EXPECT_EQ(targets, expected);
+}
+
 TEST_F(PackedTest, ASequenceLengthThatIsNotTheRowsIsRefused) {
   Write({Document(10, 3)});
 
