@@ -52,11 +52,13 @@ run_suite integration "$build" -L integration
 
 if [ $full -eq 1 ]; then
   run_suite long "$build" -C full -L full
+  # Arrow is where the build under test has it.
+  deps=$(sed -n 's/^LLM_DEPS_DIR:PATH=//p' "$build/CMakeCache.txt")
   # Libraries without gRPC and LibTorch, under sanitizers.
   for sanitizer in address,undefined thread; do
     dir="$build-${sanitizer%%,*}"
     cmake -S . -B "$dir" -G Ninja --log-level=WARNING -DLLM_BUILD_TORCH=OFF -DLLM_BUILD_GRPC=OFF \
-      -DLLM_SANITIZE=$sanitizer
+      -DLLM_DEPS_DIR="$deps" -DLLM_SANITIZE=$sanitizer
     cmake --build "$dir"
     run_suite "${sanitizer%%,*}-sanitizer" "$dir" -L 'unit|sim' -j 2
   done
@@ -65,7 +67,7 @@ if [ $full -eq 1 ]; then
   if command -v clang++ >/dev/null; then
     dir="$build-fuzz"
     CC=clang CXX=clang++ cmake -S . -B "$dir" -G Ninja --log-level=WARNING -DLLM_BUILD_TORCH=OFF -DLLM_BUILD_GRPC=OFF \
-      -DLLM_FUZZ=ON -DLLM_SANITIZE=fuzzer-no-link,address,undefined
+      -DLLM_DEPS_DIR="$deps" -DLLM_FUZZ=ON -DLLM_SANITIZE=fuzzer-no-link,address,undefined
     cmake --build "$dir" --target libraries fuzz_programs
     run_suite fuzz "$dir" -L fuzz -j 2
   else

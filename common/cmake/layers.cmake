@@ -62,7 +62,8 @@ llm_layer(worker/data/language DEPS common/base EXTERNAL cld2 fasttext icu)
 llm_layer(worker/data/dedup DEPS worker/data/spill worker/data/text common/base EXTERNAL icu xxhash)
 llm_layer(worker/data/pii DEPS worker/data/text common/base EXTERNAL icu openssl re2 vectorscan)
 llm_layer(worker/data/normalize DEPS worker/data/text common/base EXTERNAL simdjson)
-llm_layer(worker/data/read DEPS worker/data/normalize common/json common/base EXTERNAL simdjson json isal zstd)
+llm_layer(worker/data/read DEPS worker/data/normalize common/json common/base EXTERNAL simdjson json isal zstd dl)
+llm_layer(worker/data/parquet DEPS worker/data/read EXTERNAL arrow)
 llm_layer(worker/data
   DEPS worker/data/inspect worker/data/mix worker/data/pack worker/data/shards worker/data/spill
        worker/data/read worker/data/normalize worker/data/tokenizer worker/contract common/json common/base

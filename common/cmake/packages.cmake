@@ -43,8 +43,24 @@ if(LLM_BUILD_GRPC)
   llm_external(grpc_reflection gRPC::grpc++_reflection)
 endif()
 
+file(GLOB LLM_SITE_PACKAGES "${LLM_DEPS_DIR}/venv/lib/python3*/site-packages")
+
+if(LLM_BUILD_PARQUET)
+  # The wheel has neither a CMake package nor names without a version.
+  set(arrow_dir "${LLM_SITE_PACKAGES}/pyarrow")
+  file(GLOB arrow_libraries "${arrow_dir}/libarrow.so.[0-9]*" "${arrow_dir}/libparquet.so.[0-9]*")
+  list(LENGTH arrow_libraries arrow_count)
+  if(NOT arrow_count EQUAL 2 OR NOT EXISTS "${arrow_dir}/include/parquet/file_reader.h")
+    message(FATAL_ERROR "Arrow (of the pyarrow wheel) not found under ${LLM_DEPS_DIR}/venv: run deploy/setup.sh, or "
+      "pass -DLLM_DEPS_DIR=... or -DLLM_BUILD_PARQUET=OFF")
+  endif()
+  add_library(ext_arrow INTERFACE)
+  target_include_directories(ext_arrow SYSTEM INTERFACE "${arrow_dir}/include")
+  target_link_libraries(ext_arrow INTERFACE ${arrow_libraries})
+  target_link_options(ext_arrow INTERFACE "LINKER:-rpath,${arrow_dir}")
+endif()
+
 if(LLM_BUILD_TORCH)
-  file(GLOB LLM_SITE_PACKAGES "${LLM_DEPS_DIR}/venv/lib/python3*/site-packages")
   if(NOT EXISTS "${LLM_SITE_PACKAGES}/torch/lib/libtorch_cpu.so")
     message(FATAL_ERROR "LibTorch not found under ${LLM_DEPS_DIR}/venv: run deploy/setup.sh, or pass "
       "-DLLM_DEPS_DIR=... or -DLLM_BUILD_TORCH=OFF")

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""LibTorch and protobuf never meet in one program: LibTorch exports symbols of an old protobuf of its own.
+"""LibTorch and protobuf never meet in one program: LibTorch exports symbols of an old protobuf of its own. Nor do
+Arrow and protobuf: Arrow's library has another copy of it and of gRPC within.
 
-    tests/tidy/elf_check.py --bin=DIR --no-grpc=PROGRAM... --no-torch=PROGRAM...
+    tests/tidy/elf_check.py --bin=DIR --no-grpc=PROGRAM... --no-torch=PROGRAM... --no-arrow=PROGRAM...
 
 Each named program must exist. Reads the ELF files with binutils: the libraries they need, the symbols they define.
 """
@@ -14,6 +15,7 @@ import sys
 
 GRPC_LIBRARY = re.compile(r"lib(protobuf|grpc|gpr|upb)")
 TORCH_LIBRARY = re.compile(r"lib(torch|c10)")
+ARROW_LIBRARY = re.compile(r"lib(arrow|parquet)")
 GRPC_SYMBOL = re.compile(r"\b(google::protobuf|grpc)::")
 
 
@@ -40,15 +42,19 @@ def main() -> int:
     parser.add_argument("--bin", required=True, type=pathlib.Path)
     parser.add_argument("--no-grpc", nargs="*", default=[])
     parser.add_argument("--no-torch", nargs="*", default=[])
+    parser.add_argument("--no-arrow", nargs="*", default=[])
     chosen = parser.parse_args()
     found = []
     for name in chosen.no_grpc:
         found += faults(chosen.bin / name, GRPC_LIBRARY, GRPC_SYMBOL)
     for name in chosen.no_torch:
         found += faults(chosen.bin / name, TORCH_LIBRARY, None)
+    for name in chosen.no_arrow:
+        found += faults(chosen.bin / name, ARROW_LIBRARY, None)
     for fault in found:
         print(fault)
-    print(f"elf: {len(chosen.no_grpc) + len(chosen.no_torch)} programs, {len(found)} faults")
+    programs = {*chosen.no_grpc, *chosen.no_torch, *chosen.no_arrow}
+    print(f"elf: {len(programs)} programs, {len(found)} faults")
     return 1 if found else 0
 
 

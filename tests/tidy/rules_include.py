@@ -15,7 +15,8 @@ PACKAGES = (
     ("gloo/", "torch"), ("soci/", "sqlite"), ("sqlite3.h", "sqlite"), ("nlohmann/", "json"), ("openssl/", "openssl"),
     ("xxhash.h", "xxhash"), ("yaml-cpp/", "yaml"), ("CLI/", "cli11"), ("httplib.h", "httplib"),
     ("prometheus/", "prometheus"), ("unicode/", "icu"), ("cld2/", "cld2"), ("fasttext/", "fasttext"),
-    ("simdjson.h", "simdjson"), ("zstd", "zstd"), ("isa-l/", "isal"),
+    ("simdjson.h", "simdjson"), ("zstd", "zstd"), ("isa-l/", "isal"), ("arrow/", "arrow"),
+    ("parquet/", "arrow"),
     ("dlfcn.h", "dl"), ("gtest/", "gtest"), ("gmock/", "gtest"), ("benchmark/", "benchmark"), ("nccl.h", "cuda"),
     ("cuda", "cuda"), ("nvml.h", "nvml"), ("elfutils/", "dw"),
 )

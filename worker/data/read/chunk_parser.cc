@@ -109,6 +109,11 @@ void ChunkParser::ParseRows(Chunk& chunk, ParsedChunk& out) {
   Place place = chunk.place;
   for (RowBatch::Row& row : out.rows->rows) {
     ++out.records;
+    // An id is of use as it is, or not at all.
+    if (FindInvalidUtf8(row.id) != absl::string_view::npos) {
+      row.id = "";
+      ++out.repairs.unusable_ids;
+    }
     if (row.kind != RowBatch::Kind::kString) {
       Reason reason = row.kind == RowBatch::Kind::kNull ? Reason::kFieldNull : Reason::kFieldMissing;
       out.rejects.push_back({place, reason, ""});
@@ -120,6 +125,8 @@ void ChunkParser::ParseRows(Chunk& chunk, ParsedChunk& out) {
       }
     } else if (std::string repaired(row.text); MakeUtf8(place, repaired, out)) {
       AddParts({place, 0, row.id, out.strings.Copy(repaired)}, out);
+    } else {
+      out.rejects.back().place = place;
     }
     ++place.byte;
     ++place.line;

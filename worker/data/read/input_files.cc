@@ -11,6 +11,7 @@
 #include "common/base/check.h"
 #include "common/base/status.h"
 #include "worker/data/read/file_system.h"
+#include "worker/data/read/parquet_reader.h"
 #include "worker/data/read/record.h"
 
 namespace llmctl::data {
@@ -111,6 +112,23 @@ class Lister {
   InputList list_;
 };
 
+// Rows, each the first of a row group.
+absl::StatusOr<std::vector<int64_t>> CutParquet(const InputFile& file, int64_t range_bytes) {
+  LLM_ASSIGN_OR_RETURN(std::unique_ptr<FileSystem> files, FileSystemOf(file.path));
+  LLM_ASSIGN_OR_RETURN(std::vector<ParquetRowGroup> groups, ParquetRowGroups(*files, file));
+  std::vector<int64_t> cuts;
+  int64_t row = 0, bytes = 0;
+  for (const ParquetRowGroup& group : groups) {
+    if (bytes > 0 && bytes + group.bytes > range_bytes) {
+      cuts.push_back(row);
+      bytes = 0;
+    }
+    row += group.rows;
+    bytes += group.bytes;
+  }
+  return cuts;
+}
+
 }  // namespace
 
 absl::string_view FormatName(InputFormat format) {
@@ -132,7 +150,7 @@ absl::string_view CompressionName(Compression compression) {
 }
 
 bool CanBeCut(const InputFile& file) {
-  return file.compression == Compression::kNone && file.format == InputFormat::kJsonLines;
+  return file.compression == Compression::kNone && file.format != InputFormat::kText;
 }
 
 absl::StatusOr<InputList> ListInputs(const std::vector<std::string>& inputs, const std::string& excluded_folder,
@@ -151,12 +169,15 @@ absl::StatusOr<std::vector<InputRange>> CutInputs(const std::vector<InputFile>& 
   CHECK_GT(range_bytes, 0);
   std::vector<InputRange> ranges;
   for (size_t i = 0; i < files.size(); ++i) {
-    int64_t begin = 0;
-    if (CanBeCut(files[i])) {
-      for (; files[i].bytes - begin > range_bytes; begin += range_bytes) {
-        ranges.push_back({static_cast<int>(i), begin, begin + range_bytes});
-      }
+    const InputFile& file = files[i];
+    std::vector<int64_t> cuts;
+    if (file.format == InputFormat::kParquet) {
+      LLM_ASSIGN_OR_RETURN(cuts, CutParquet(file, range_bytes));
+    } else if (CanBeCut(file)) {
+      for (int64_t cut = range_bytes; cut < file.bytes; cut += range_bytes) cuts.push_back(cut);
     }
+    int64_t begin = 0;
+    for (int64_t cut : cuts) ranges.push_back({static_cast<int>(i), std::exchange(begin, cut), cut});
     ranges.push_back({static_cast<int>(i), begin, kFileEnd});
   }
   return ranges;

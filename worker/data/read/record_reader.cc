@@ -11,6 +11,7 @@
 #include "worker/data/read/byte_stream.h"
 #include "worker/data/read/decoders.h"
 #include "worker/data/read/line_reader.h"
+#include "worker/data/read/parquet_reader.h"
 
 namespace llmctl::data {
 namespace {
@@ -75,9 +76,10 @@ absl::StatusOr<std::unique_ptr<RecordReader>> RecordReader::Open(const FileSyste
   LLM_RETURN_IF_ERROR(settings.Validate());
   if ((from.begin > 0 || from.end != kFileEnd) && !CanBeCut(file)) {
     return absl::InvalidArgumentError(absl::StrCat("read bytes ", from.begin, " to ", from.end, " of ", file.path,
-                                                   ": only JSON lines that are not compressed can be cut"));
+                                                   ": only Parquet, and JSON lines that are not compressed, can be cut"));
   }
   if (from.position.byte == kFileEnd) return std::make_unique<NoRecords>(nullptr);
+  if (file.format == InputFormat::kParquet) return ParquetReader::Open(files, file, from, settings);
   if (file.compression == Compression::kNone) {
     LLM_ASSIGN_OR_RETURN(std::optional<Reason> foreign, ForeignKind(files, file));
     if (foreign) return std::make_unique<NoRecords>(ForeignChunk(file, from, *foreign));

@@ -155,7 +155,7 @@ TEST_F(RecordReaderTest, OnlyWhatCanBeCutIsReadInRanges) {
   auto opened = RecordReader::Open(*files_, AddFile("a.txt", "text"), {.begin = 2}, settings_);
 
   EXPECT_TRUE(absl::IsInvalidArgument(opened.status()));
-  EXPECT_THAT(opened.status().message(), HasSubstr("only JSON lines that are not compressed"));
+  EXPECT_THAT(opened.status().message(), HasSubstr("only Parquet, and JSON lines that are not compressed"));
 }
 
 TEST_F(RecordReaderTest, ALongLineGrowsTheChunk) {
