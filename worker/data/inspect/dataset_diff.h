@@ -1,7 +1,7 @@
 // What one dataset has that another has not: documents compared by their content, wherever they lie.
 //
-// Hashes of all documents of both are sorted on disk and read side by side: time is that of reading both once. Memory is
-// what it is told, and 48 bytes for each document that is as another one, or begins as it does. Tokens are compared
+// Hashes of all documents of both are sorted on disk and read side by side: time is that of reading both once. Memory
+// is what it is told, and 48 bytes for each document that is as another one, or begins as it does. Tokens are compared
 // where both have one tokenizer, decoded texts where they do not. In packed datasets pieces are compared, so that
 // documents which were cut differ where their rows are of different lengths.
 #pragma once
