@@ -20,6 +20,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+
 #include "common/base/status.h"
 #include "worker/data/perplexity/line_normalizer.h"
 #include "worker/data/perplexity/ngram_trainer.h"
@@ -89,16 +90,18 @@ absl::Status Train(const Options& options, const std::vector<std::string>& texts
   if (!options.tokenizer.empty()) {
     LLM_ASSIGN_OR_RETURN(tokenizer, ReadBpeTokenizer(options.tokenizer, {.added_tokens = AddedTokensInText::kPlain}));
   }
-  ModelText text(settings.text, tokenizer.get());
-  ModelTextReader reader(text);
   LocalSpillFiles files;
-  NgramTrainSettings training = options.training;
-  training.memory_bytes = options.memory_megabytes << 20;
+  NgramTrainJob job = {.path = options.train, .folder = options.train + ".work", .training = options.training,
+                       .text = settings.text, .tokenizer = tokenizer.get()};
+  job.training.memory_bytes = options.memory_megabytes << 20;
+  size_t at = 0;
+  auto next = [&](std::string& document) -> absl::StatusOr<bool> {
+    if (at == texts.size()) return false;
+    document = texts[at++];
+    return true;
+  };
   const double start = CpuSeconds();
-  LLM_ASSIGN_OR_RETURN(std::unique_ptr<NgramTrainer> trainer,
-                       NgramTrainer::Create(training, files, options.train + ".work"));
-  for (const std::string& document : texts) LLM_RETURN_IF_ERROR(trainer->AddDocument(reader, document));
-  LLM_ASSIGN_OR_RETURN(NgramTrainReport report, trainer->WriteArpa(options.train));
+  LLM_ASSIGN_OR_RETURN(NgramTrainReport report, TrainNgramModel(job, files, next));
   out["train_cpu_s"] = CpuSeconds() - start;
   out["train_peak_MB"] = PeakBytes() / 1e6;
   out["words"] = report.words;

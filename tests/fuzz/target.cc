@@ -7,6 +7,7 @@
 #include "tests/fuzz/data_targets.h"
 #include "tests/fuzz/dedup_targets.h"
 #include "tests/fuzz/language_targets.h"
+#include "tests/fuzz/perplexity_targets.h"
 #include "tests/fuzz/pii_targets.h"
 #include "tests/fuzz/read_targets.h"
 
@@ -15,7 +16,7 @@ namespace llmctl::fuzz {
 std::vector<Target> AllTargets() {
   std::vector<Target> all = DataTargets();
   for (std::vector<Target> more : {ContractTargets(), DedupTargets(), ReadTargets(), LanguageTargets(), PiiTargets(),
-                                   SpecTargets()}) {
+                                   PerplexityTargets(), SpecTargets()}) {
     std::move(more.begin(), more.end(), std::back_inserter(all));
   }
   return all;

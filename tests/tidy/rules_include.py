@@ -16,7 +16,7 @@ PACKAGES = (
     ("xxhash.h", "xxhash"), ("yaml-cpp/", "yaml"), ("CLI/", "cli11"), ("httplib.h", "httplib"),
     ("prometheus/", "prometheus"), ("unicode/", "icu"), ("cld2/", "cld2"), ("fasttext/", "fasttext"),
     ("simdjson.h", "simdjson"), ("zstd", "zstd"), ("isa-l/", "isal"), ("arrow/", "arrow"),
-    ("parquet/", "arrow"),
+    ("parquet/", "arrow"), ("zlib.h", "zlib"),
     ("dlfcn.h", "dl"), ("gtest/", "gtest"), ("gmock/", "gtest"), ("benchmark/", "benchmark"), ("nccl.h", "cuda"),
     ("cuda", "cuda"), ("nvml.h", "nvml"), ("elfutils/", "dw"),
 )

@@ -1,18 +1,17 @@
 #include "worker/data/perplexity/arpa_reader.h"
 
-#include <zlib.h>
-
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <cmath>
 #include <cstring>
 #include <filesystem>
-#include <limits>
 #include <memory>
 #include <system_error>
 #include <utility>
 
-#include "absl/strings/match.h"
+#include <zlib.h>
+
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"

@@ -2,15 +2,17 @@
 
 #include <fcntl.h>
 #include <unistd.h>
-#include <zlib.h>
 
 #include <cerrno>
 #include <charconv>
 #include <filesystem>
 #include <utility>
 
+#include <zlib.h>
+
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+
 #include "common/base/check.h"
 #include "common/base/file.h"
 #include "common/base/status.h"

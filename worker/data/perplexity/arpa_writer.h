@@ -9,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+
 #include "worker/data/perplexity/arpa_reader.h"
 
 namespace llmctl::data {

@@ -57,7 +57,7 @@ struct LengthPlan {
   std::vector<LengthRate> rates;  // by bucket
   double tokens_expected = 0;     // in all
   std::vector<double> shares;     // of tokens, by bucket, as expected
-  std::vector<size_t> short_of;   // buckets with weight that cannot give their share: without documents, or at their cap
+  std::vector<size_t> short_of;   // buckets with weight that cannot give their share: empty, or at their cap
 };
 
 // InvalidArgument if the histogram has other buckets. FailedPrecondition if no bucket with weight has a token.

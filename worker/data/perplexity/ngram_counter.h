@@ -12,6 +12,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/types/span.h"
+
 #include "worker/data/spill/external_sort.h"
 
 namespace llmctl::data {

@@ -1,11 +1,12 @@
 #include "worker/data/perplexity/ngram_model.h"
 
 #include <bit>
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
+
 #include "common/base/digest.h"
 #include "common/base/status.h"
 
@@ -19,7 +20,9 @@ constexpr float kMissingUnknown = -100;
 // A back-off weight of 1 is written with this sign if no longer n-gram has the n-gram as its context: words behind it
 // need not look further back.
 constexpr float kNoContext = -0.0f;
-bool IsContext(float log_backoff) { return std::bit_cast<uint32_t>(log_backoff) != std::bit_cast<uint32_t>(kNoContext); }
+bool IsContext(float log_backoff) {
+  return std::bit_cast<uint32_t>(log_backoff) != std::bit_cast<uint32_t>(kNoContext);
+}
 
 // From a file without a number. Never a read one: those are finite.
 const float kNoBackoff = std::nanf("");
@@ -118,7 +121,8 @@ absl::Status NgramLoader::MarkContext(const Pending& gram) {
                                       "-gram of the model"));
   }
   if (std::isnan(context->log_backoff)) {
-    return FaultOf(gram, absl::StrCat("has a context (its first ", gram.order - 1, " words) without a back-off weight"));
+    return FaultOf(gram, absl::StrCat("has a context (its first ", gram.order - 1,
+                                      " words) without a back-off weight"));
   }
   if (!IsContext(context->log_backoff)) context->log_backoff = 0.0f;
   return absl::OkStatus();

@@ -12,6 +12,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+
 #include "common/base/status.h"
 #include "worker/data/spill/record_file.h"
 

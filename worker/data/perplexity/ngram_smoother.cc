@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+
 #include "common/base/check.h"
 #include "common/base/status.h"
 #include "worker/data/perplexity/ngram_records.h"

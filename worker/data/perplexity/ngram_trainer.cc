@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+
 #include "common/base/check.h"
 #include "common/base/status.h"
 #include "worker/data/perplexity/arpa_writer.h"
@@ -58,6 +59,7 @@ class NgramEstimator : public NgramTrainer {
 
   absl::Status AddLine(absl::Span<const absl::string_view> words) override;
   absl::StatusOr<NgramTrainReport> WriteArpa(const std::string& path, const NgramTrainObserver& observer) override;
+  uint64_t words() const override { return report_.words; }
 
  private:
   uint64_t sort_bytes() const { return settings_.memory_bytes / 2; }
@@ -173,7 +175,8 @@ void NgramEstimator::EstimateWords() {
   const double uniform = settings_.interpolate_unigrams ? weight / (vocabulary_.size() - 1) : 0;
   word_probabilities_.resize(vocabulary_.size());
   for (uint32_t id = 0; id < vocabulary_.size(); ++id) {
-    word_probabilities_[id] = (static_cast<double>(word_counts_[id]) - discounts_[0].Of(word_counts_[id])) / sum + uniform;
+    const uint64_t count = word_counts_[id];
+    word_probabilities_[id] = (static_cast<double>(count) - discounts_[0].Of(count)) / sum + uniform;
   }
   if (!settings_.interpolate_unigrams) word_probabilities_[kUnknownId] = weight;
   // As lmplz has it: a line that holds "<s>" by mistake is not made less likely by it.
@@ -257,7 +260,9 @@ absl::Status NgramTrainSettings::Validate() const {
     faults.push_back(absl::StrCat("order is ", order, ", expected 1 to ", kNgramOrderMax));
   }
   if (prune.empty() || prune[0] != 0) faults.push_back("prune: expected 0 first, for 1-grams, which stay");
-  if (!std::is_sorted(prune.begin(), prune.end())) faults.push_back("prune: a threshold is below that of a lower order");
+  if (!std::is_sorted(prune.begin(), prune.end())) {
+    faults.push_back("prune: a threshold is below that of a lower order");
+  }
   if (order >= 1 && prune.size() > static_cast<size_t>(order)) {
     faults.push_back(absl::StrCat("prune: ", prune.size(), " thresholds for ", order, " orders"));
   }
@@ -285,6 +290,24 @@ absl::Status NgramTrainer::AddDocument(ModelTextReader& reader, absl::string_vie
   reader.Start(document);
   while (reader.NextLine(line_)) LLM_RETURN_IF_ERROR(AddLine(line_));
   return absl::OkStatus();
+}
+
+absl::StatusOr<NgramTrainReport> TrainNgramModel(const NgramTrainJob& job, SpillFiles& files,
+                                                 absl::FunctionRef<absl::StatusOr<bool>(std::string& document)> next,
+                                                 const NgramTrainObserver& observer) {
+  LLM_ASSIGN_OR_RETURN(std::unique_ptr<NgramTrainer> trainer, NgramTrainer::Create(job.training, files, job.folder));
+  const ModelText text(job.text, job.tokenizer);
+  ModelTextReader reader(text);
+  std::string document;
+  for (uint64_t observed = 0;;) {
+    LLM_ASSIGN_OR_RETURN(bool more, next(document));
+    if (!more) break;
+    LLM_RETURN_IF_ERROR(trainer->AddDocument(reader, document));
+    if (observer == nullptr || trainer->words() < observed + kObservedEvery) continue;
+    observed = trainer->words();
+    observer({"count", 0, observed});
+  }
+  return trainer->WriteArpa(job.path, observer);
 }
 
 }  // namespace llmctl::data

@@ -26,6 +26,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -69,8 +70,8 @@ struct NgramTrainReport {
 // What is being done, for a progress line: counting first, then each order twice.
 struct NgramTrainProgress {
   absl::string_view step;  // "count", "adjust", "smooth", "write"
-  int order = 0;
-  uint64_t done = 0;  // n-grams
+  int order = 0;           // 0 while counting
+  uint64_t done = 0;       // n-grams; while counting, words of text
 };
 using NgramTrainObserver = std::function<void(const NgramTrainProgress&)>;
 
@@ -86,6 +87,9 @@ class NgramTrainer {
   // All lines of a document.
   absl::Status AddDocument(ModelTextReader& reader, absl::string_view document);
 
+  // Words of text so far.
+  virtual uint64_t words() const = 0;
+
   // Once, at the end: writes the model to `path` (gzip-compressed if it ends in .gz), under a temporary name until it
   // is whole. FailedPrecondition if no word was added.
   virtual absl::StatusOr<NgramTrainReport> WriteArpa(const std::string& path,
@@ -94,5 +98,19 @@ class NgramTrainer {
  private:
   std::vector<absl::string_view> line_;
 };
+
+// All of it: a model of all documents that `next` gives (false: there is none any more).
+//
+//   auto report = TrainNgramModel({.path = "en.arpa.gz", .folder = "work/lm"}, files, next, observer);
+struct NgramTrainJob {
+  std::string path;
+  std::string folder;  // for files that mean nothing afterwards
+  NgramTrainSettings training;
+  ModelTextSettings text;
+  const BpeTokenizer* tokenizer = nullptr;  // for pieces
+};
+absl::StatusOr<NgramTrainReport> TrainNgramModel(const NgramTrainJob& job, SpillFiles& files,
+                                                 absl::FunctionRef<absl::StatusOr<bool>(std::string& document)> next,
+                                                 const NgramTrainObserver& observer = nullptr);
 
 }  // namespace llmctl::data

@@ -10,6 +10,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
+
 #include "common/base/status.h"
 
 namespace llmctl::data {
@@ -82,7 +83,8 @@ absl::Status PerplexitySettings::Validate() const {
   }
   CheckPercentiles(*this, faults);
   if (keep_buckets.has_value() && keep_buckets->empty()) faults.push_back("keep_buckets: it lists none");
-  for (auto [name, value] : {std::pair("perplexity_min", perplexity_min), std::pair("perplexity_max", perplexity_max)}) {
+  for (auto [name, value] :
+       {std::pair("perplexity_min", perplexity_min), std::pair("perplexity_max", perplexity_max)}) {
     if (value.has_value() && !IsPerplexity(*value)) {
       faults.push_back(absl::StrCat(name, " is ", *value, ", expected a number from 0 on"));
     }

@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/unit/data/dedup/dedup_runs.h"
-#include "tests/unit/data/dedup/memory_files.h"
+#include "tests/unit/data/memory_files.h"
 
 namespace llmctl::data {
 namespace {

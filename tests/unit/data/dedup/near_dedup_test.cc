@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/unit/data/dedup/dedup_runs.h"
-#include "tests/unit/data/dedup/memory_files.h"
+#include "tests/unit/data/memory_files.h"
 #include "worker/data/dedup/document_set.h"
 #include "worker/data/dedup/union_find.h"
 

@@ -15,7 +15,7 @@
 
 #include "common/base/file.h"
 #include "tests/unit/data/dedup/dedup_runs.h"
-#include "tests/unit/data/dedup/memory_files.h"
+#include "tests/unit/data/memory_files.h"
 #include "tests/unit/temporary_directory.h"
 
 namespace llmctl::data {
