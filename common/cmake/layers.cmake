@@ -90,7 +90,7 @@ llm_layer(simulator
 llm_layer(bench DEPS worker/engine common/layout common/base EXTERNAL torch cli11 json)
 llm_layer(bench/control DEPS common/spec proto common/base EXTERNAL grpc protobuf sqlite cli11 json)
 llm_layer(bench/pipeline
-  DEPS worker/data/dedup worker/data/filters worker/data/language worker/data/pack
-       worker/data/perplexity worker/data/pii worker/data/shards
+  DEPS worker/data/dedup worker/data/filters worker/data/language worker/data/normalize worker/data/pack
+       worker/data/perplexity worker/data/pii worker/data/read worker/data/shards
        worker/data/spill worker/data/text worker/data/tokenizer common/base
   EXTERNAL cld2 cli11 json)
