@@ -4,9 +4,9 @@
 usage: dedup_peer.py CORPUS.jsonl [--peer datatrove|rensa] [--megabytes N] [--clusters FILE]
        dedup_peer.py CORPUS.jsonl --recall CLUSTERS.jsonl
 
-Runs in an environment with bench/pipeline/requirements.txt installed. Both with 14 bands of 8 rows and 5-word shingles, texts
-in memory, one thread, CPU seconds. --recall reads clusters as llm-bench-dedup --clusters writes them and counts the
-documents whose id ends in @exactN or @nearN that share a cluster with the document they were copied from. The last
+Runs in an environment with bench/pipeline/requirements.txt installed. Both with 14 bands of 8 rows and 5-word shingles,
+texts in memory, one thread, CPU seconds. --recall reads clusters as llm-bench-dedup --clusters writes them and counts
+the documents whose id ends in @exactN or @nearN that share a cluster with the document they were copied from. The last
 line is JSON.
 """
 

@@ -3,8 +3,8 @@
 
 usage: filters_peer.py CORPUS.jsonl [--megabytes N] [--verdicts FILE] [--compare OURS]
 
-Runs in an environment with bench/pipeline/requirements.txt installed. The four filters in the order and with the settings
-of the FineWeb data set, on texts in memory; one thread, CPU seconds. --verdicts writes a line per document as
+Runs in an environment with bench/pipeline/requirements.txt installed. The four filters in the order and with the
+settings of the FineWeb data set, on texts in memory; one thread, CPU seconds. --verdicts writes a line per document as
 llm-bench-filters --verdicts does; --compare reads those of llm-bench-filters --datatrove and prints how many documents
 have the same verdict and reason. The last line is JSON.
 """

@@ -3,11 +3,11 @@
 
 usage: tokenize_peer.py encode CORPUS.jsonl TOKENIZER.json [--compare OURS]
        tokenize_peer.py tiktoken CORPUS.jsonl TOKENIZER.json [--compare OURS]   (a vocabulary with GPT-2's pattern)
-       tokenize_peer.py train CORPUS.jsonl OUT.json
+       tokenize_peer.py train CORPUS.jsonl OUT.json [--compare OURS]
 
-Runs in an environment with bench/pipeline/requirements.txt installed. One thread, user CPU seconds. --compare reads what
-llm-bench-tokenize encode --write-ids wrote and says whether all ids are the same; train's OUT.json is to be equal to
-that of llm-bench-tokenize train --out, byte for byte. The last line is JSON.
+Runs in an environment with bench/pipeline/requirements.txt installed. One thread, user CPU seconds. --compare reads
+what llm-bench-tokenize wrote, encode --write-ids or train --out, and says whether all ids are the same, or OUT.json is
+byte for byte. The last line is JSON.
 """
 
 import argparse
@@ -104,6 +104,9 @@ def train(args: argparse.Namespace) -> dict:
     tokenizer.train_from_iterator(texts_of(args.corpus), trainer)
     report = {"what": "train", "cpu_s": cpu_seconds() - start, "peak_rss_MB": peak_megabytes()}
     tokenizer.save(args.file)
+    if args.compare:
+        with open(args.file, "rb") as theirs, open(args.compare, "rb") as ours:
+            report["same_tokenizer"] = theirs.read() == ours.read()
     return report
 
 
