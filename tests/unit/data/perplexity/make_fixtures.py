@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes kenlm_scores.jsonl: what kenlm makes of the lines of lines.txt with each model beside it.
 
-usage: make_fixtures.py        in an environment with kenlm (bench/data/perplexity_peer.txt)
+usage: make_fixtures.py        in an environment with kenlm (bench/pipeline/perplexity_peer.txt)
 
 trained.arpa is of our own trainer (order 4, on made-up lines), handmade.arpa has what pruned models of other tools
 have: n-grams whose shorter ones are missing, missing back-off weights, <unk> within n-grams, back-off weights above 1.
