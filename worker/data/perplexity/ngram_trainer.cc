@@ -21,6 +21,8 @@ namespace {
 
 constexpr uint64_t kMemoryMin = uint64_t{16} << 20;
 constexpr uint64_t kObservedEvery = 1 << 20;
+// Count, probability and back-off weight.
+constexpr uint64_t kNumbersPerWord = 3;
 
 // How many n-grams of an order have the adjusted counts 1, 2, 3 and 4.
 struct CountsOfCounts {
@@ -106,9 +108,10 @@ absl::Status NgramEstimator::AddLine(absl::Span<const absl::string_view> words) 
   }
   ++report_.lines;
   report_.words += line_.size();
-  if (vocabulary_.memory_bytes() > settings_.memory_bytes / 2) {
+  const uint64_t vocabulary_bytes = vocabulary_.memory_bytes() + kNumbersPerWord * sizeof(double) * vocabulary_.size();
+  if (vocabulary_bytes > settings_.memory_bytes / 2) {
     return absl::ResourceExhaustedError(absl::StrCat(
-        "train n-gram model: the vocabulary of ", vocabulary_.size(), " words needs ", vocabulary_.memory_bytes(),
+        "train n-gram model: the vocabulary of ", vocabulary_.size(), " words needs ", vocabulary_bytes,
         " bytes, half of the memory of ", settings_.memory_bytes,
         " bytes; give it more memory, or take the pieces of a tokenizer for words"));
   }

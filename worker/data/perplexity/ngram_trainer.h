@@ -13,8 +13,9 @@
 // Where D cannot be had (t(k) is 0, or D is below 0 or above k) the fall-back discounts are taken, and a warning says
 // so. N-grams whose c is at most the order's prune threshold are left out; what they had goes into b(h).
 //
-// Memory: `memory_bytes` for sorting, half of it for the vocabulary (words, 48 bytes each and their letters); disk:
-// about 4 order + 8 bytes for each word of text and twice as much again while the model is made.
+// Memory: `memory_bytes`, half of it for sorting, half for the vocabulary (a word has 96 bytes and its letters) and the
+// n-grams of one context; disk: about 4 order + 8 bytes for each word of text and twice as much again while the model
+// is made.
 // The result depends on the text and its order and on nothing else: word ids, and so the order of lines in the file,
 // follow the first occurrence.
 #pragma once

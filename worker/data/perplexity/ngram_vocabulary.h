@@ -1,5 +1,5 @@
 // The words of a text, numbered as they come. 0 is <unk>, 1 <s>, 2 </s>.
-// Memory: about 48 bytes a word and its letters.
+// Memory: at most 72 bytes a word and its letters.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ class NgramVocabulary {
   uint32_t IdOf(absl::string_view word);
   absl::string_view word(uint32_t id) const { return words_[id]; }
   uint32_t size() const { return static_cast<uint32_t>(words_.size()); }
-  uint64_t memory_bytes() const { return letters_ + 48 * uint64_t{words_.size()}; }
+  uint64_t memory_bytes() const { return letters_ + 72 * uint64_t{words_.size()}; }
 
  private:
   absl::string_view Keep(absl::string_view word);
