@@ -2,7 +2,8 @@
 // runs?
 //
 // CPU seconds of this one thread count, the least of several repetitions: other work on the machine does not. --found
-// writes a line for each span: {"n":0,"type":"email","begin":12,"end":27,"text":"..."}.
+// writes a line for each span: {"n":0,"type":"email","begin":12,"end":27,"text":"..."}; --cleaned a text a line, to be
+// compared with another tool's (pii_peer.py).
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -29,6 +30,7 @@ using Json = nlohmann::json;
 struct Options {
   std::string corpus;
   std::string found;
+  std::string cleaned;
   std::string only;
   bool datatrove = false;
   int repetitions = 3;
@@ -85,6 +87,15 @@ void WriteFound(const std::vector<std::string>& texts, const std::string& path, 
   }
 }
 
+void WriteCleaned(const std::vector<std::string>& texts, const std::string& path, PiiCleaner& cleaner) {
+  std::ofstream file(path);
+  PiiCounters counters;
+  for (std::string text : texts) {
+    cleaner.Apply(text, counters);
+    file << Json(text).dump() << "\n";
+  }
+}
+
 int Fail(const absl::Status& status) {
   std::cerr << status << "\n";
   return 1;
@@ -101,6 +112,7 @@ int Run(const Options& options) {
   PiiCleaner cleaner(**rules);
   const double compile_seconds = CpuSeconds() - start;
   if (!options.found.empty()) WriteFound(*texts, options.found, cleaner);
+  if (!options.cleaned.empty()) WriteCleaned(*texts, options.cleaned, cleaner);
 
   int64_t bytes = 0;
   for (const std::string& text : *texts) bytes += text.size();
@@ -138,6 +150,7 @@ int main(int argc, char** argv) {
   app.add_flag("--datatrove", options.datatrove, "datatrove's two rules instead of all of ours");
   app.add_option("--only", options.only, "one type: email, phone, ipv4, ...");
   app.add_option("--found", options.found, "write what was found here");
+  app.add_option("--cleaned", options.cleaned, "write the texts as they are afterwards here");
   app.add_option("--repetitions", options.repetitions, "the fastest counts");
   app.add_option("--megabytes", options.megabytes, "only so much of the corpus");
   CLI11_PARSE(app, argc, argv);

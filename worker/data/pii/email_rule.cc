@@ -179,8 +179,8 @@ bool IsTopLevelDomain(absl::string_view label) {
 
 EmailRule::EmailRule()
     : name_before_bracket_(absl::StrCat("(?i)(?:^|[^a-z0-9._+-])([a-z0-9_](?:[a-z0-9_+-]|\\.|", kSpelledDot,
-                                        "){0,63})\\s{0,2}[(\\[{]\\s?", kAt, "\\s?[)\\]}]$")),
-      name_before_dot_("(?i)(?:^|[^a-z0-9._+-])([a-z0-9_](?:[a-z0-9_+-]|\\.|\\sdot\\s){0,63})\\sat\\s"
+                                        ")*)\\s{0,2}[(\\[{]\\s?", kAt, "\\s?[)\\]}]$")),
+      name_before_dot_("(?i)(?:^|[^a-z0-9._+-])([a-z0-9_](?:[a-z0-9_+-]|\\.|\\sdot\\s)*)\\sat\\s"
                        "([a-z0-9-]+(?:(?:\\.|\\sdot\\s)[a-z0-9-]+)*)\\sdot\\s$"),
       label_("(?i)([a-z0-9](?:[a-z0-9-]*[a-z0-9])?)"),
       dot_(absl::StrCat("(?i)(\\.|", kSpelledDot, ")")) {}

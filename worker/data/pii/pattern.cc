@@ -8,6 +8,10 @@ namespace {
 RE2::Options OptionsFor(Pattern::Choice choice) {
   RE2::Options options;
   options.set_longest_match(choice == Pattern::kLongest);
+  // Of states that searches have come upon, which all threads share. Where it is too little a search goes on without
+  // them: nothing that anybody has to be told.
+  options.set_max_mem(2 << 20);
+  options.set_log_errors(false);
   return options;
 }
 
