@@ -1,7 +1,7 @@
 // Strings kept in a few large blocks: one allocation for many, all freed at once.
 #pragma once
 
-#include <cstring>
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <utility>
@@ -36,7 +36,7 @@ class StringArena {
     return out;
   }
   absl::string_view Copy(absl::string_view text) {
-    std::memcpy(Reserve(text.size() + 1), text.data(), text.size());
+    std::copy(text.begin(), text.end(), Reserve(text.size() + 1));
     return Commit(text.size());
   }
   // Keeps a long string as it is, rather than a copy.
