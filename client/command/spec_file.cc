@@ -10,13 +10,17 @@
 
 namespace llmctl::client {
 
-absl::StatusOr<v1::JobSpec> ReadSpecFile(const std::string& file) {
+absl::StatusOr<SpecText> ReadSpecText(const std::string& file) {
   if (file == "-") {
-    std::string text{std::istreambuf_iterator<char>(std::cin), std::istreambuf_iterator<char>()};
-    return spec::ReadJobSpec(text, "standard input");
+    return SpecText{"standard input", {std::istreambuf_iterator<char>(std::cin), std::istreambuf_iterator<char>()}};
   }
   LLM_ASSIGN_OR_RETURN(std::string text, ReadFile(file));
-  return spec::ReadJobSpec(text, file);
+  return SpecText{file, std::move(text)};
+}
+
+absl::StatusOr<v1::JobSpec> ReadSpecFile(const std::string& file) {
+  LLM_ASSIGN_OR_RETURN(SpecText text, ReadSpecText(file));
+  return spec::ReadJobSpec(text.text, text.name);
 }
 
 void MakePathsAbsolute(const std::string& working_directory, v1::JobSpec& spec) {

@@ -1,4 +1,4 @@
-// A job specification from a file, ready to be sent.
+// Specifications from files, and job specifications ready to be sent.
 #pragma once
 
 #include <string>
@@ -8,6 +8,13 @@
 #include "llmctl/v1/job.pb.h"
 
 namespace llmctl::client {
+
+struct SpecText {
+  std::string name;  // for messages
+  std::string text;
+};
+// "-" is standard input.
+absl::StatusOr<SpecText> ReadSpecText(const std::string& file);
 
 // Reads and validates `file` ("-" is standard input). InvalidArgument lists the faults, a line each, and is
 // meant to be printed as it is.

@@ -106,7 +106,7 @@ struct GenerateOptions {
 absl::StatusOr<ExitCode> Generate(const GenerateOptions& options, Session& session);
 
 // Becomes llm-data with these arguments; returns only if that is not possible.
-absl::StatusOr<ExitCode> Data(const std::vector<std::string>& arguments);
+absl::StatusOr<ExitCode> Data(std::vector<std::string> arguments);
 
 struct LocalOptions {
   std::string directory = ".llmctl";

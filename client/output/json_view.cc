@@ -56,6 +56,20 @@ Json MapJson(const Message& message, const FieldDescriptor& field) {
   return out;
 }
 
+Json ScalarsJson(const Message& message, const FieldDescriptor& field) {
+  const auto& access = *message.GetReflection();
+  Json out = Json::array();
+  for (int i = 0; i < access.FieldSize(message, &field); ++i) {
+    switch (field.cpp_type()) {
+      case FieldDescriptor::CPPTYPE_INT64: out.push_back(access.GetRepeatedInt64(message, &field, i)); break;
+      case FieldDescriptor::CPPTYPE_DOUBLE: out.push_back(access.GetRepeatedDouble(message, &field, i)); break;
+      case FieldDescriptor::CPPTYPE_STRING: out.push_back(access.GetRepeatedString(message, &field, i)); break;
+      default: CHECK(false) << field.full_name() << " is a list of a type that no contract has";
+    }
+  }
+  return out;
+}
+
 Json ListJson(const Message& message, const FieldDescriptor& field) {
   bool of_messages = field.cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE;
   CHECK(of_messages || field.cpp_type() == FieldDescriptor::CPPTYPE_STRING)
@@ -91,6 +105,28 @@ Json ToJson(const Message& message) {
       out[field.json_name()] = ListJson(message, field);
     } else if (access.HasField(message, &field) || ShownWhenAbsent(field)) {
       out[field.json_name()] = SingleJson(message, field);
+    }
+  }
+  return out;
+}
+
+Json ToContractJson(const Message& message) {
+  Json out = Json::object();
+  const auto& access = *message.GetReflection();
+  for (int i = 0; i < message.GetDescriptor()->field_count(); ++i) {
+    const FieldDescriptor& field = *message.GetDescriptor()->field(i);
+    bool is_section = field.cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE;
+    if (field.is_map() || (field.has_presence() && !access.HasField(message, &field))) continue;
+    if (!field.is_repeated()) {
+      out[field.name()] =
+          is_section ? ToContractJson(access.GetMessage(message, &field)) : SingleJson(message, field);
+    } else if (!is_section) {
+      out[field.name()] = ScalarsJson(message, field);
+    } else {
+      Json& list = out[field.name()] = Json::array();
+      for (int item = 0; item < access.FieldSize(message, &field); ++item) {
+        list.push_back(ToContractJson(access.GetRepeatedMessage(message, &field, item)));
+      }
     }
   }
   return out;

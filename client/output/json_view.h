@@ -19,6 +19,10 @@ namespace llmctl::client {
 
 nlohmann::ordered_json ToJson(const google::protobuf::Message& message);
 
+// A resolved specification as a contract wants it: names as in the proto file, what is absent left out, all else there.
+// Maps are no part of it.
+nlohmann::ordered_json ToContractJson(const google::protobuf::Message& message);
+
 // JOB_PHASE_RUNNING -> "running".
 std::string ShortName(const google::protobuf::EnumValueDescriptor& value);
 

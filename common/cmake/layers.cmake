@@ -46,13 +46,12 @@ llm_layer(worker/agent
   DEPS worker/agent/core worker/agent/devices worker/contract common/archive common/base common/build_id
        common/diagnosis common/observe common/spec proto
   EXTERNAL grpc protobuf prometheus httplib cli11 json dw)
+llm_layer(worker/data/text DEPS common/base EXTERNAL icu xxhash)
+llm_layer(worker/data/tokenizer DEPS worker/data/text common/json common/base EXTERNAL json icu)
 llm_layer(worker/data/shards DEPS worker/data/tokenizer worker/contract common/json common/base EXTERNAL json xxhash)
 llm_layer(worker/data/pack DEPS worker/data/shards common/base)
 llm_layer(worker/data/mix DEPS worker/data/shards common/base)
-llm_layer(worker/data/inspect
-  DEPS worker/data/shards worker/data/spill worker/data/tokenizer common/base)
-llm_layer(worker/data/text DEPS common/base EXTERNAL icu xxhash)
-llm_layer(worker/data/tokenizer DEPS worker/data/text common/json common/base EXTERNAL json icu)
+llm_layer(worker/data/inspect DEPS worker/data/shards worker/data/spill worker/data/tokenizer common/base)
 llm_layer(worker/data/filters DEPS worker/data/text common/base EXTERNAL xxhash)
 llm_layer(worker/data/spill DEPS common/base EXTERNAL xxhash)
 llm_layer(worker/data/perplexity
@@ -64,10 +63,16 @@ llm_layer(worker/data/pii DEPS worker/data/text common/base EXTERNAL icu openssl
 llm_layer(worker/data/normalize DEPS worker/data/text common/base EXTERNAL simdjson)
 llm_layer(worker/data/read DEPS worker/data/normalize common/json common/base EXTERNAL simdjson json isal zstd dl)
 llm_layer(worker/data/parquet DEPS worker/data/read EXTERNAL arrow)
+llm_layer(worker/data/pipeline
+  DEPS worker/data/read worker/data/normalize worker/data/language worker/data/filters worker/data/perplexity
+       worker/data/pii worker/data/dedup worker/data/text worker/data/spill worker/data/tokenizer worker/data/pack
+       worker/data/mix worker/data/shards worker/contract common/json common/base
+  EXTERNAL json zstd)
 llm_layer(worker/data
-  DEPS worker/data/inspect worker/data/mix worker/data/pack worker/data/shards worker/data/spill
-       worker/data/read worker/data/normalize worker/data/tokenizer worker/contract common/json common/base
-  EXTERNAL icu simdjson xxhash json cli11)
+  DEPS worker/data/pipeline worker/data/read worker/data/normalize worker/data/filters worker/data/inspect
+       worker/data/perplexity worker/data/tokenizer worker/data/shards worker/data/spill worker/contract common/json
+       common/base
+  EXTERNAL json cli11)
 llm_layer(worker/engine/checkpoint DEPS common/layout common/json common/base EXTERNAL json)
 llm_layer(worker/engine
   DEPS worker/engine worker/engine/checkpoint worker/data/shards worker/data/tokenizer worker/contract

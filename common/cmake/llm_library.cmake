@@ -73,12 +73,12 @@ function(_llm_link target)
   _llm_precompiled_options(${target})
 endfunction()
 
-# The owner of a precompiled header: target `name`_headers of the folder it is called in.
-function(llm_precompiled_header name header)
-  add_library(${name}_headers STATIC ${name}_headers.cc)
+# The owner of a precompiled header: target `name`_headers, made of `source`. `header` is its path from the root.
+function(llm_precompiled_header name source header)
+  add_library(${name}_headers STATIC ${source})
   target_link_libraries(${name}_headers PRIVATE ext_absl ${ARGN})
   target_include_directories(${name}_headers PRIVATE "${CMAKE_SOURCE_DIR}")
-  target_precompile_headers(${name}_headers PRIVATE "${CMAKE_CURRENT_SOURCE_DIR}/${header}")
+  target_precompile_headers(${name}_headers PRIVATE "${CMAKE_SOURCE_DIR}/${header}")
   _llm_precompiled_options(${name}_headers)
 endfunction()
 

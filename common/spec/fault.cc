@@ -52,9 +52,11 @@ std::string ChildPath(absl::string_view parent, absl::string_view name) {
   return parent.empty() ? std::string(name) : absl::StrCat(parent, ".", name);
 }
 
+std::string ItemPath(absl::string_view list, size_t index) { return absl::StrCat(list, "[", index, "]"); }
+
 absl::string_view ParentPath(absl::string_view path) {
-  size_t dot = path.rfind('.');
-  return dot == absl::string_view::npos ? absl::string_view() : path.substr(0, dot);
+  size_t end = path.find_last_of(".[");
+  return end == absl::string_view::npos ? absl::string_view() : path.substr(0, end);
 }
 
 }  // namespace llmctl::spec

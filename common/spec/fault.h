@@ -59,7 +59,10 @@ class FaultList {
 // "model" and "layers" -> "model.layers".
 std::string ChildPath(absl::string_view parent, absl::string_view name);
 
-// "model.layers" -> "model" -> "".
+// "sources" and 1 -> "sources[1]".
+std::string ItemPath(absl::string_view list, size_t index);
+
+// "model.layers" -> "model" -> ""; "sources[1].name" -> "sources[1]" -> "sources" -> "".
 absl::string_view ParentPath(absl::string_view path);
 
 }  // namespace llmctl::spec

@@ -56,21 +56,28 @@ std::string ExpectedString(const FieldDescriptor& field) {
   return "a string";
 }
 
-double NumberOf(const Message& message, const FieldDescriptor& field) {
+// Of a list, item `item`; else -1.
+double NumberOf(const Message& message, const FieldDescriptor& field, int item) {
   const auto& access = *message.GetReflection();
+  bool list = item >= 0;
   switch (field.cpp_type()) {
-    case FieldDescriptor::CPPTYPE_INT32: return access.GetInt32(message, &field);
-    case FieldDescriptor::CPPTYPE_INT64: return static_cast<double>(access.GetInt64(message, &field));
-    case FieldDescriptor::CPPTYPE_UINT64: return static_cast<double>(access.GetUInt64(message, &field));
-    case FieldDescriptor::CPPTYPE_DOUBLE: return access.GetDouble(message, &field);
+    case FieldDescriptor::CPPTYPE_INT32:
+      return list ? access.GetRepeatedInt32(message, &field, item) : access.GetInt32(message, &field);
+    case FieldDescriptor::CPPTYPE_INT64:
+      return static_cast<double>(list ? access.GetRepeatedInt64(message, &field, item)
+                                      : access.GetInt64(message, &field));
+    case FieldDescriptor::CPPTYPE_UINT64:
+      return static_cast<double>(list ? access.GetRepeatedUInt64(message, &field, item)
+                                      : access.GetUInt64(message, &field));
+    case FieldDescriptor::CPPTYPE_DOUBLE:
+      return list ? access.GetRepeatedDouble(message, &field, item) : access.GetDouble(message, &field);
     default: CHECK(false) << field.full_name() << " is not a number that a specification may hold";
   }
   return 0;
 }
 
-std::optional<std::string> NumberFault(const Message& message, const FieldDescriptor& field) {
+std::optional<std::string> NumberFault(double number, const FieldDescriptor& field) {
   const FieldRules& rules = RulesOf(field);
-  double number = NumberOf(message, field);
   bool fits = std::isfinite(number) && (!rules.has_min() || number >= rules.min()) &&
               (!rules.has_max() || number <= rules.max());
   if (fits) return std::nullopt;
@@ -102,12 +109,32 @@ bool HasValue(const Message& message, const FieldDescriptor& field, const std::s
   return message.GetReflection()->HasField(message, &field) || given.count(path) > 0;
 }
 
-std::optional<std::string> ValueFault(const Message& message, const FieldDescriptor& field) {
+std::optional<std::string> ValueFault(const Message& message, const FieldDescriptor& field, int item) {
+  const auto& access = *message.GetReflection();
   switch (field.cpp_type()) {
     case FieldDescriptor::CPPTYPE_BOOL: return std::nullopt;
     case FieldDescriptor::CPPTYPE_STRING:
-      return StringFault(message.GetReflection()->GetString(message, &field), field);
-    default: return NumberFault(message, field);
+      return StringFault(
+          item >= 0 ? access.GetRepeatedString(message, &field, item) : access.GetString(message, &field), field);
+    default: return NumberFault(NumberOf(message, field, item), field);
+  }
+}
+
+void CheckList(const Message& message, const FieldDescriptor& field, const std::string& path, const Positions& given,
+               FaultList& faults) {
+  const auto& access = *message.GetReflection();
+  int size = access.FieldSize(message, &field);
+  if (size == 0 && RulesOf(field).required()) {
+    faults.Add(given, path, absl::StrCat("found none, expected at least one, each ", ExpectedValue(field)));
+  }
+  for (int item = 0; item < size; ++item) {
+    std::string item_path = ItemPath(path, item);
+    if (faults.Concerns({item_path})) continue;
+    if (field.cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) {
+      CheckFieldRules(access.GetRepeatedMessage(message, &field, item), item_path, given, faults);
+    } else if (std::optional<std::string> fault = ValueFault(message, field, item)) {
+      faults.Add(given, item_path, *fault);
+    }
   }
 }
 
@@ -120,7 +147,7 @@ void CheckField(const Message& message, const FieldDescriptor& field, const std:
   }
   if (is_section) {
     CheckFieldRules(message.GetReflection()->GetMessage(message, &field), path, given, faults);
-  } else if (std::optional<std::string> fault = ValueFault(message, field)) {
+  } else if (std::optional<std::string> fault = ValueFault(message, field, /*item=*/-1)) {
     faults.Add(given, path, *fault);
   }
 }
@@ -149,8 +176,12 @@ void CheckFieldRules(const Message& message, absl::string_view path, const Posit
   for (int i = 0; i < section.field_count(); ++i) {
     const FieldDescriptor& field = *section.field(i);
     std::string field_path = ChildPath(path, field.json_name());
-    if (field.is_repeated() || faults.Concerns({field_path})) continue;
-    CheckField(message, field, field_path, given, faults);
+    if (field.is_map() || faults.Concerns({field_path})) continue;
+    if (field.is_repeated()) {
+      CheckList(message, field, field_path, given, faults);
+    } else {
+      CheckField(message, field, field_path, given, faults);
+    }
   }
 }
 

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <limits>
+#include <type_traits>
 
 #include <google/protobuf/descriptor.h>
 #include <google/protobuf/message.h>
@@ -67,6 +68,27 @@ std::string NumberMismatch(const Scalar& scalar, const FieldDescriptor& field) {
   return Mismatch(scalar, field, NumberHint(scalar, field.cpp_type() != FieldDescriptor::CPPTYPE_DOUBLE));
 }
 
+// A value of a list is added to it.
+template <typename Value>
+void Store(Message& message, const FieldDescriptor& field, const Value& value) {
+  const auto& access = *message.GetReflection();
+  bool list = field.is_repeated();
+  if constexpr (std::is_same_v<Value, bool>) {
+    list ? access.AddBool(&message, &field, value) : access.SetBool(&message, &field, value);
+  } else if constexpr (std::is_same_v<Value, std::string>) {
+    list ? access.AddString(&message, &field, value) : access.SetString(&message, &field, value);
+  } else if constexpr (std::is_same_v<Value, int32_t>) {
+    list ? access.AddInt32(&message, &field, value) : access.SetInt32(&message, &field, value);
+  } else if constexpr (std::is_same_v<Value, int64_t>) {
+    list ? access.AddInt64(&message, &field, value) : access.SetInt64(&message, &field, value);
+  } else if constexpr (std::is_same_v<Value, uint64_t>) {
+    list ? access.AddUInt64(&message, &field, value) : access.SetUInt64(&message, &field, value);
+  } else {
+    static_assert(std::is_same_v<Value, double>);
+    list ? access.AddDouble(&message, &field, value) : access.SetDouble(&message, &field, value);
+  }
+}
+
 std::optional<std::string> SetBool(const Scalar& scalar, const FieldDescriptor& field, Message& message) {
   bool is_true = scalar.text == "true";
   if (scalar.quoted || (!is_true && scalar.text != "false")) {
@@ -75,7 +97,7 @@ std::optional<std::string> SetBool(const Scalar& scalar, const FieldDescriptor& 
     bool meant_false = lower == "no" || lower == "off" || lower == "false" || lower == "n" || lower == "0";
     return Mismatch(scalar, field, meant_true ? "write true" : meant_false ? "write false" : "");
   }
-  message.GetReflection()->SetBool(&message, &field, is_true);
+  Store(message, field, is_true);
   return std::nullopt;
 }
 
@@ -83,28 +105,27 @@ std::optional<std::string> SetString(const Scalar& scalar, const FieldDescriptor
   if (!scalar.quoted && LooksLikeAnotherType(scalar.text)) {
     return Mismatch(scalar, field, absl::StrCat("if the text is meant, write \"", scalar.text, "\""));
   }
-  message.GetReflection()->SetString(&message, &field, scalar.text);
+  Store(message, field, scalar.text);
   return std::nullopt;
 }
 
 }  // namespace
 
 std::optional<std::string> SetScalar(const Scalar& scalar, const FieldDescriptor& field, Message& message) {
-  const auto& access = *message.GetReflection();
   switch (field.cpp_type()) {
     case FieldDescriptor::CPPTYPE_BOOL: return SetBool(scalar, field, message);
     case FieldDescriptor::CPPTYPE_STRING: return SetString(scalar, field, message);
     case FieldDescriptor::CPPTYPE_INT32:
-      if (auto number = ParseWhole<int32_t>(scalar)) return access.SetInt32(&message, &field, *number), std::nullopt;
+      if (auto number = ParseWhole<int32_t>(scalar)) return Store(message, field, *number), std::nullopt;
       return NumberMismatch(scalar, field);
     case FieldDescriptor::CPPTYPE_INT64:
-      if (auto number = ParseWhole<int64_t>(scalar)) return access.SetInt64(&message, &field, *number), std::nullopt;
+      if (auto number = ParseWhole<int64_t>(scalar)) return Store(message, field, *number), std::nullopt;
       return NumberMismatch(scalar, field);
     case FieldDescriptor::CPPTYPE_UINT64:
-      if (auto number = ParseWhole<uint64_t>(scalar)) return access.SetUInt64(&message, &field, *number), std::nullopt;
+      if (auto number = ParseWhole<uint64_t>(scalar)) return Store(message, field, *number), std::nullopt;
       return NumberMismatch(scalar, field);
     case FieldDescriptor::CPPTYPE_DOUBLE:
-      if (auto number = ParseNumber(scalar)) return access.SetDouble(&message, &field, *number), std::nullopt;
+      if (auto number = ParseNumber(scalar)) return Store(message, field, *number), std::nullopt;
       return NumberMismatch(scalar, field);
     default: CHECK(false) << field.full_name() << " has a type that a specification may not use";
   }

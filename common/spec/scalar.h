@@ -20,7 +20,8 @@ struct Scalar {
   bool quoted = false;
 };
 
-// Sets `field`; otherwise leaves the message alone and says what is wrong: "found ..., expected ...".
+// Sets `field`, or adds to it if it is a list; otherwise leaves the message alone and says what is wrong: "found ...,
+// expected ...".
 std::optional<std::string> SetScalar(const Scalar& scalar, const google::protobuf::FieldDescriptor& field,
                                      google::protobuf::Message& message);
 

@@ -133,8 +133,9 @@ class YamlTreeBuilder final : public YAML::EventHandler {
                                                       " values with all aliases written out, expected fewer"));
     }
     if (open_.size() + node.depth > kYamlDepthMax) return FailDepth(parent.node->position);
-    if (parent.node->kind == YamlNode::Kind::kList) return;
-    if (parent.key == nullptr) {
+    if (parent.node->kind == YamlNode::Kind::kList) {
+      parent.node->items.push_back(&node);
+    } else if (parent.key == nullptr) {
       parent.key = &node;
     } else {
       parent.node->entries.emplace_back(parent.key, &node);
@@ -199,7 +200,7 @@ YamlTree::YamlTree(absl::string_view text, FaultList& faults) {
     root_ = nullptr;
   } else if (root_ == nullptr || root_->kind == YamlNode::Kind::kNothing) {
     root_ = nullptr;
-    faults.AddAt({1, 1}, "", "found an empty file, expected a job specification (examples/quickstart.yaml is one)");
+    faults.AddAt({1, 1}, "", "found an empty file, expected a specification (examples/ has some)");
   }
 }
 

@@ -30,8 +30,9 @@ struct YamlNode {
   std::string text;     // of a scalar
   bool quoted = false;  // a scalar in quotes or a block scalar: a string whatever it looks like
   // Of a map: pairs of key and value in the order of the file, duplicates included. An aliased value is the
-  // node of its anchor. Items of a list are not kept: a job specification has no lists.
+  // node of its anchor.
   std::vector<std::pair<const YamlNode*, const YamlNode*>> entries;
+  std::vector<const YamlNode*> items;  // of a list
   size_t nodes = 1;  // in this subtree, aliases written out
   size_t depth = 1;
 };

@@ -36,16 +36,10 @@ namespace llmctl::contract {
 using Json = nlohmann::ordered_json;
 
 // nullopt if `text` is not one JSON value.
-inline std::optional<Json> ParseJson(absl::string_view text) {
-  Json json = Json::parse(text.begin(), text.end(), nullptr, /*allow_exceptions=*/false);
-  if (json.is_discarded()) return std::nullopt;
-  return json;
-}
+std::optional<Json> ParseJson(absl::string_view text);
 
 // Bytes that are no UTF-8 (a path, an exception's text) become U+FFFD instead of an exception.
-inline std::string DumpJson(const Json& json, int indent = -1) {
-  return json.dump(indent, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace);
-}
+std::string DumpJson(const Json& json, int indent = -1);
 
 // M is one of Ts, const or not: so that one function serves writer and reader.
 template <typename M, typename... Ts>

@@ -6,7 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tests/unit/data/prepared.h"
+#include "tests/unit/data/prepared_corpus.h"
 
 namespace llmctl::data {
 namespace {
@@ -32,9 +32,9 @@ TEST_P(DirtyLine, DoesNotHarmItsNeighbours) {
   Preparation run;
   run.AddFile("a.jsonl", kGood + GetParam().line + "\n{\"text\": \"last line.\"}");
 
-  absl::StatusOr<PrepareSummary> summary = run.Run();
+  absl::StatusOr<PreparedCorpus> corpus = run.Run();
 
-  ASSERT_TRUE(summary.ok()) << summary.status();
+  ASSERT_TRUE(corpus.ok()) << corpus.status();
   std::vector<std::string> expected = GetParam().documents;
   expected.insert(expected.begin(), "good line.");
   expected.push_back("last line.");
@@ -85,11 +85,11 @@ TEST(DirtyFile, AByteOrderMarkIsNoPartOfTheFirstLine) {
   run.AddFile("a.jsonl", "\xEF\xBB\xBF" + std::string(kGood));
   run.AddFile("b.txt", "\xEF\xBB\xBFtext");
 
-  absl::StatusOr<PrepareSummary> summary = run.Run();
+  absl::StatusOr<PreparedCorpus> corpus = run.Run();
 
-  ASSERT_TRUE(summary.ok()) << summary.status();
+  ASSERT_TRUE(corpus.ok()) << corpus.status();
   EXPECT_THAT(run.Documents(), ElementsAre("good line.", "text"));
-  EXPECT_EQ(summary->repairs.byte_order_marks, 2);
+  EXPECT_EQ(corpus->report["counters"]["byte order marks"], 2);
 }
 
 TEST(DirtyFile, Utf16IsReportedOnceAndNotGuessedAt) {
@@ -107,16 +107,16 @@ TEST(DirtyFile, ATextFileInLatin1IsKeptWithReplacements) {
   Preparation run;
   run.AddFile("a.txt", "caf\xe9 \xe0 la carte");
 
-  absl::StatusOr<PrepareSummary> summary = run.Run();
+  absl::StatusOr<PreparedCorpus> corpus = run.Run();
 
-  ASSERT_TRUE(summary.ok());
+  ASSERT_TRUE(corpus.ok());
   EXPECT_THAT(run.Documents(), ElementsAre("caf\uFFFD \uFFFD la carte"));
-  EXPECT_EQ(summary->repairs.invalid_utf8, 2);
+  EXPECT_EQ(corpus->report["counters"]["invalid UTF-8 replaced"], 2);
 }
 
 TEST(DirtyFile, UnderThePolicyToRejectTheBadByteIsNamed) {
   Preparation run;
-  run.options.invalid_utf8 = InvalidUtf8Policy::kReject;
+  run.config.read.invalid_utf8 = "reject";
   run.AddFile("a.jsonl", kGood + std::string("{\"text\": \"caf\xe9\"}\n"));
   run.AddFile("b.txt", "one\ntwo \xff");
 

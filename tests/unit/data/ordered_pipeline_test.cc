@@ -1,4 +1,4 @@
-#include "worker/data/prepare/ordered_pipeline.h"
+#include "worker/data/pipeline/ordered_pipeline.h"
 
 #include <atomic>
 #include <string>

@@ -9,6 +9,7 @@
 
 #include "common/base/file.h"
 #include "common/spec/fault.h"
+#include "common/spec/read_corpus_spec.h"
 #include "common/spec/read_job_spec.h"
 #include "common/spec/validate.h"
 
@@ -26,6 +27,14 @@ v1::JobSpec ReadExample(const std::string& path) {
   return spec.value_or(v1::JobSpec());
 }
 
+v1::CorpusSpec ReadCorpusExample(const std::string& path) {
+  absl::StatusOr<std::string> text = ReadFile(path);
+  EXPECT_TRUE(text.ok()) << text.status();
+  absl::StatusOr<v1::CorpusSpec> spec = ReadCorpusSpec(text.value_or(""), path);
+  EXPECT_TRUE(spec.ok()) << spec.status().message();
+  return spec.value_or(v1::CorpusSpec());
+}
+
 // Fields that the example does not name, or names with the zero that counts as absent.
 void CollectAbsent(const Message& section, const std::string& path, std::set<std::string>& absent) {
   for (int i = 0; i < section.GetDescriptor()->field_count(); ++i) {
@@ -35,8 +44,10 @@ void CollectAbsent(const Message& section, const std::string& path, std::set<std
                                      : section.GetReflection()->HasField(section, &field);
     if (!there) {
       absent.insert(field_path);
-    } else if (!field.is_repeated() && field.cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) {
-      CollectAbsent(section.GetReflection()->GetMessage(section, &field), field_path, absent);
+    } else if (!field.is_map() && field.cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) {
+      CollectAbsent(field.is_repeated() ? section.GetReflection()->GetRepeatedMessage(section, &field, 0)
+                                        : section.GetReflection()->GetMessage(section, &field),
+                    field_path, absent);
     }
   }
 }
@@ -45,10 +56,16 @@ TEST(Examples, AreValid) {
   int examples = 0;
   for (const auto& entry : std::filesystem::directory_iterator("examples")) {
     if (entry.path().extension() != ".yaml") continue;
-    ReadExample(entry.path().string());
+    absl::StatusOr<std::string> text = ReadFile(entry.path().string());
+    ASSERT_TRUE(text.ok()) << text.status();
+    if (KindOf(*text) == "Corpus") {
+      ReadCorpusExample(entry.path().string());
+    } else {
+      ReadExample(entry.path().string());
+    }
     ++examples;
   }
-  EXPECT_GE(examples, 2);
+  EXPECT_GE(examples, 4);
 }
 
 TEST(Examples, ReferenceNamesEveryField) {
@@ -87,6 +104,18 @@ TEST(Examples, ReferenceShowsTheDefaultsItSpeaksOf) {
   ApplyDefaults(bare);
 
   EXPECT_EQ(bare.DebugString(), reference.DebugString());
+}
+
+TEST(Examples, CorpusReferenceNamesEveryField) {
+  v1::CorpusSpec reference = ReadCorpusExample("examples/corpus_reference.yaml");
+  std::set<std::string> absent;
+
+  CollectAbsent(reference, "", absent);
+
+  // Written in the file; their zero is their default.
+  EXPECT_EQ(absent, (std::set<std::string>{"threads", "language.model", "language.keepUnknown", "language.wholeText",
+                                           "quality.keepMeasurements", "quality.fineweb.keepWithoutTerminalLines",
+                                           "perplexity.tokenizer", "mix.budgetTokens", "mix.weights"}));
 }
 
 }  // namespace

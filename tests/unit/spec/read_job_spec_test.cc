@@ -143,9 +143,9 @@ INSTANTIATE_TEST_SUITE_P(
     Text, BadFiles,
     testing::Values(
         BadFile{"Empty", "",
-                "job.yaml:1:1: found an empty file, expected a job specification (examples/quickstart.yaml is one)"},
+                "job.yaml:1:1: found an empty file, expected a specification (examples/ has some)"},
         BadFile{"OnlyComments", "# nothing\n",
-                "job.yaml:1:1: found an empty file, expected a job specification (examples/quickstart.yaml is one)"},
+                "job.yaml:1:1: found an empty file, expected a specification (examples/ has some)"},
         BadFile{"NotAMap", "- a\n- b\n", "job.yaml:1:1: found a list, expected `name: value` lines"},
         BadFile{"TwoDocuments", absl::StrCat(ValidYaml(), "---\na: b\n"),
                 "job.yaml:19:1: found a second document, expected one: split the file"},

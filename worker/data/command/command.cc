@@ -10,7 +10,8 @@ int Report(const absl::Status& status) {
   switch (status.code()) {
     case absl::StatusCode::kInvalidArgument: return kUsage;
     case absl::StatusCode::kNotFound: return kNotFound;
-    case absl::StatusCode::kAlreadyExists: return kConflict;
+    case absl::StatusCode::kAlreadyExists:
+    case absl::StatusCode::kFailedPrecondition: return kConflict;
     default: return kOther;
   }
 }

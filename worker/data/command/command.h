@@ -23,8 +23,13 @@ struct Verb {
 };
 
 Verb AddDiff(CLI::App& app);
+Verb AddExplain(CLI::App& app);
 Verb AddInspect(CLI::App& app);
+Verb AddPrepare(CLI::App& app);
+Verb AddRethreshold(CLI::App& app);
 Verb AddSample(CLI::App& app);
+Verb AddTokenizer(CLI::App& app);
 Verb AddVerify(CLI::App& app);
+Verb AddWork(CLI::App& app);
 
 }  // namespace llmctl::data

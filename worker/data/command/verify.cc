@@ -10,7 +10,7 @@
 
 #include "common/base/status.h"
 #include "worker/data/command/command.h"
-#include "worker/data/prepare/dataset_check.h"
+#include "worker/data/shards/dataset_check.h"
 #include "worker/data/shards/dataset.h"
 #include "worker/data/shards/verify_once.h"
 

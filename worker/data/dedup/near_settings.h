@@ -27,6 +27,8 @@ struct NearSettings {
   uint64_t seed = 1;
   // Candidates below it are no duplicates: their shingles are compared. Costs 4 bytes of disk per shingle.
   std::optional<double> jaccard_min;
+
+  bool operator==(const NearSettings&) const = default;
 };
 
 // All faults in one message.

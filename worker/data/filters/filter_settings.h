@@ -36,6 +36,8 @@ struct GopherRepetitionSettings {
   std::array<std::optional<double>, 3> top_gram_fraction_max = {0.2, 0.18, 0.16};
   // Of repeated 5- to 10-grams.
   std::array<std::optional<double>, 6> repeated_gram_fraction_max = {0.15, 0.14, 0.13, 0.12, 0.11, 0.10};
+
+  bool operator==(const GopherRepetitionSettings&) const = default;
 };
 
 struct GopherQualitySettings {
@@ -52,6 +54,8 @@ struct GopherQualitySettings {
   // Stop words by language label; the list of "" serves languages without one. They are compared as written.
   std::map<std::string, std::vector<std::string>> stop_words = {
       {"", {"the", "be", "to", "of", "and", "that", "have", "with"}}};
+
+  bool operator==(const GopherQualitySettings&) const = default;
 };
 
 // https://arxiv.org/abs/1910.10683, section 2.2. The filter rewrites the text: lines go, the others stay.
@@ -65,6 +69,8 @@ struct C4Settings {
   std::optional<double> sentences_min = 5;
   std::optional<int64_t> line_words_min = 3;
   std::optional<int64_t> word_characters_max = 1000;
+
+  bool operator==(const C4Settings&) const = default;
 };
 
 // https://arxiv.org/abs/2406.17557, section 3.4 (repeated_line_character_fraction_max there: 0.1).
@@ -75,12 +81,16 @@ struct FineWebSettings {
   int64_t short_line_characters = 30;
   std::optional<double> repeated_line_character_fraction_max = 0.01;
   std::optional<double> line_ends_per_word_max = 0.3;
+
+  bool operator==(const FineWebSettings&) const = default;
 };
 
 // mC4's rule: the longest `paragraphs_min` lines must have so many characters.
 struct ParagraphSettings {
   int64_t paragraphs_min = 3;
   int64_t paragraph_characters_min = 200;
+
+  bool operator==(const ParagraphSettings&) const = default;
 };
 
 // Filters that are present run in this order.
@@ -97,6 +107,8 @@ struct FilterSettings {
 
   // The four filters of the FineWeb data set, set as there.
   static FilterSettings FineWeb();
+
+  bool operator==(const FilterSettings&) const = default;
 };
 
 // What of `settings` decides the numbers, not what follows from them: numbers that were measured under one of these

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -80,7 +81,16 @@ Verdict Judge(const C4Stats& stats, const C4Settings& settings);
 Verdict JudgeLines(const FineWebStats& stats, const FineWebSettings& settings);
 Verdict Judge(const FineWebStats& stats, const FineWebSettings& settings);
 Verdict Judge(const ParagraphStats& stats, const ParagraphSettings& settings);
-// FailedPrecondition names a filter that is on in `settings` but was not measured.
-absl::StatusOr<Verdict> Judge(const FilterStats& stats, const FilterSettings& settings);
+
+// What a rule says that may not be the one that decides.
+struct RuleResult {
+  Verdict verdict;             // the rule, what was measured, the threshold
+  absl::string_view expected;  // "at most" or "at least" the threshold; "none" of something
+  bool drops = false;
+};
+// FailedPrecondition names a filter that is on in `settings` but was not measured. Every rule that was looked at is
+// added to `all`, if there is one.
+absl::StatusOr<Verdict> Judge(const FilterStats& stats, const FilterSettings& settings,
+                              std::vector<RuleResult>* all = nullptr);
 
 }  // namespace llmctl::data

@@ -18,8 +18,8 @@ namespace {
 
 class LocalWriter : public SpillWriter {
  public:
-  LocalWriter(std::string path, std::string temporary, UniqueFd file)
-      : path_(std::move(path)), temporary_(std::move(temporary)), file_(std::move(file)) {}
+  LocalWriter(std::string path, std::string temporary, UniqueFd file, bool sync)
+      : path_(std::move(path)), temporary_(std::move(temporary)), file_(std::move(file)), sync_(sync) {}
 
   ~LocalWriter() override {
     if (file_.valid()) ::unlink(temporary_.c_str());
@@ -36,11 +36,12 @@ class LocalWriter : public SpillWriter {
   }
 
   absl::Status Commit() override {
-    if (::fsync(file_.get()) != 0) return ErrnoStatus(errno, absl::StrCat("fsync ", temporary_));
+    if (sync_ && ::fsync(file_.get()) != 0) return ErrnoStatus(errno, absl::StrCat("fsync ", temporary_));
     if (::rename(temporary_.c_str(), path_.c_str()) != 0) {
       return ErrnoStatus(errno, absl::StrCat("rename ", temporary_, " to ", path_));
     }
     file_.Reset();
+    if (!sync_) return absl::OkStatus();
     return SyncDirectory(std::filesystem::path(path_).parent_path().string());
   }
 
@@ -48,6 +49,7 @@ class LocalWriter : public SpillWriter {
   const std::string path_;
   const std::string temporary_;
   UniqueFd file_;
+  const bool sync_;
 };
 
 class LocalReader : public SpillReader {
@@ -82,11 +84,13 @@ class LocalReader : public SpillReader {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<SpillWriter>> LocalSpillFiles::Create(const std::string& path) {
-  LLM_RETURN_IF_ERROR(MakeDirectoriesDurably(std::filesystem::path(path).parent_path().string()));
+  bool sync = durability_ == Durability::kSync;
+  std::string folder = std::filesystem::path(path).parent_path().string();
+  LLM_RETURN_IF_ERROR(sync ? MakeDirectoriesDurably(folder) : MakeDirectories(folder));
   std::string temporary = absl::StrCat(path, ".tmp.", ::getpid());
   UniqueFd file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
   if (!file.valid()) return ErrnoStatus(errno, absl::StrCat("create ", temporary));
-  return std::make_unique<LocalWriter>(path, temporary, std::move(file));
+  return std::make_unique<LocalWriter>(path, temporary, std::move(file), sync);
 }
 
 absl::StatusOr<std::unique_ptr<SpillReader>> LocalSpillFiles::Open(const std::string& path) {

@@ -44,9 +44,17 @@ class SpillFiles {
 
 class LocalSpillFiles : public SpillFiles {
  public:
+  // kRename: what is committed survives the end of this process, but not the loss of power. For files of which there
+  // are many and that whoever uses them makes durable, or throws away, together.
+  enum class Durability { kSync, kRename };
+  explicit LocalSpillFiles(Durability durability = Durability::kSync) : durability_(durability) {}
+
   absl::StatusOr<std::unique_ptr<SpillWriter>> Create(const std::string& path) override;
   absl::StatusOr<std::unique_ptr<SpillReader>> Open(const std::string& path) override;
   absl::Status RemoveFolder(const std::string& path) override;
+
+ private:
+  const Durability durability_;
 };
 
 }  // namespace llmctl::data
