@@ -43,6 +43,7 @@ struct PrepareFlags {
   bool force = false;
   bool keep_work = false;
   bool dry_run = false;
+  PlanLimits limits;
 };
 
 // Without a specification: one source, equal documents dropped.
@@ -140,7 +141,7 @@ absl::Status PrintPlan(const contract::CorpusConfig& config, const PrepareOption
 int RunPrepare(const PrepareFlags& flags) {
   absl::StatusOr<contract::CorpusConfig> config = ConfigOf(flags);
   if (!config.ok()) return Report(config.status());
-  PrepareOptions options{.force = flags.force, .keep_work = flags.keep_work};
+  PrepareOptions options{.force = flags.force, .keep_work = flags.keep_work, .limits = flags.limits};
   if (flags.dry_run) return Report(PrintPlan(*config, options));
   ProgressLine progress(::isatty(STDERR_FILENO) == 1);
   absl::StatusOr<PreparedCorpus> corpus = PrepareCorpus(*config, options, &progress);
@@ -181,6 +182,13 @@ Verb AddPrepare(CLI::App& app) {
       ->check(CLI::Range(1, 1024));
   verb->add_option("--workers", flags->workers, "processes (default: 1)")->check(CLI::Range(1, 256));
   verb->add_option("--memory", flags->memory, "what all processes may use at most: 2G, 512M");
+  verb->add_option("--task-bytes", flags->limits.task_bytes, "how much input is one task, about")
+      ->check(CLI::Range(int64_t{1} << 16, int64_t{1} << 40))
+      ->capture_default_str();
+  verb->add_option("--segment-bytes", flags->limits.segment_bytes,
+                   "how much text a task that was stopped has to read again at most, about")
+      ->check(CLI::Range(int64_t{1} << 16, int64_t{1} << 40))
+      ->capture_default_str();
   verb->add_flag("--force", flags->force, "replace a dataset that is in the output folder");
   verb->add_flag("--keep-work", flags->keep_work, "keep the files between stages, for a run with other settings");
   verb->add_flag("--dry-run", flags->dry_run, "say what would be run, and run nothing");

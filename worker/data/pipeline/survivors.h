@@ -20,8 +20,8 @@
 
 namespace llmctl::data {
 
-// Before the first pass documents go that are in a bucket of perplexity which is not kept, where the buckets follow from
-// the whole corpus: that is pass -1.
+// Before the first pass documents go that are in a bucket of perplexity which is not kept, where the buckets follow
+// from the whole corpus: that is pass -1.
 //
 // Why a document did not survive.
 struct Loss {
