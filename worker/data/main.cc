@@ -14,7 +14,7 @@ int Main(int argc, char** argv) {
   app.require_subcommand(1);
   const std::vector<Verb> verbs = {AddPrepare(app), AddExplain(app), AddRethreshold(app), AddInspect(app),
                                    AddSample(app),  AddDiff(app),    AddVerify(app),      AddTokenizer(app),
-                                   AddWork(app)};
+                                   AddLm(app),      AddWork(app)};
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

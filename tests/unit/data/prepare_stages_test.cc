@@ -24,7 +24,8 @@ constexpr char kGerman[] =
 // A model to which "good" is likely and "bad" is not.
 std::string WriteModel(const Preparation& run) {
   std::string path = run.folder / "model.arpa";
-  std::ofstream(path) << "\\data\\\nngram 1=5\n\n\\1-grams:\n-99\t<s>\n-0.5\t</s>\n-0.5\tgood\n-3\tbad\n-5\t<unk>\n\n\\end\\\n";
+  std::ofstream(path) << "\\data\\\nngram 1=5\n\n\\1-grams:\n-99\t<s>\n-0.5\t</s>\n"
+                         "-0.5\tgood\n-3\tbad\n-5\t<unk>\n\n\\end\\\n";
   return path;
 }
 
@@ -77,8 +78,12 @@ TEST(PrepareStages, BucketsOfPerplexityFollowFromTheCorpus) {
 TEST(PrepareStages, AThresholdOfPerplexityNeedsNoCorpus) {
   Preparation run;
   run.AddFile("a.jsonl", JsonLine("good good good") + JsonLine("bad bad bad"));
-  run.config.perplexity =
-      contract::PerplexityConfig{.models = {{.arpa = WriteModel(run)}}, .unit = "words", .normalize = true, .max = 20};
+  run.config.perplexity = contract::PerplexityConfig{.models = {{.arpa = WriteModel(run)}},
+                                                     .unit = "words",
+                                                     .normalize = true,
+                                                     .head_percentile = 30,
+                                                     .middle_percentile = 60,
+                                                     .max = 20};
 
   absl::StatusOr<PreparedCorpus> corpus = run.Run();
 

@@ -25,6 +25,7 @@ struct Verb {
 Verb AddDiff(CLI::App& app);
 Verb AddExplain(CLI::App& app);
 Verb AddInspect(CLI::App& app);
+Verb AddLm(CLI::App& app);
 Verb AddPrepare(CLI::App& app);
 Verb AddRethreshold(CLI::App& app);
 Verb AddSample(CLI::App& app);

@@ -150,8 +150,8 @@ absl::Status ScoreAll(const LmFlags& flags) {
 void AddTextFlags(CLI::App& verb, LmFlags& flags) {
   verb.add_option("--input", flags.inputs, "files, folders or globs, as prepare reads them")->required();
   verb.add_option("--text-field", flags.text_field, "field of a record with the text")->capture_default_str();
-  verb.add_option("--tokenizer", flags.tokenizer, "words are the pieces of this tokenizer.json, not what stands between "
-                                                  "white space");
+  verb.add_option("--tokenizer", flags.tokenizer,
+                  "words are the pieces of this tokenizer.json, not what stands between white space");
   verb.add_flag("--plain", flags.plain, "without CCNet's normalisation (perplexity.normalize: false)");
 }
 

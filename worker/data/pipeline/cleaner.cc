@@ -32,10 +32,8 @@ absl::StatusOr<std::unique_ptr<CleaningRules>> CleaningRules::Create(const contr
   if (config.language) LLM_RETURN_IF_ERROR(Annotate(rules->LoadLanguage(*config.language), "language"));
   if (config.perplexity) {
     rules->perplexity_settings_ = PerplexitySettingsOf(*config.perplexity);
-    LLM_RETURN_IF_ERROR(Annotate(rules->perplexity_settings_.Validate(), "perplexity"));
-    absl::StatusOr<std::unique_ptr<PerplexityModels>> models = PerplexityModels::Load(rules->perplexity_settings_);
-    if (!models.ok()) return Annotate(models.status(), "perplexity");
-    rules->perplexity_ = *std::move(models);
+    LLM_RETURN_IF_ERROR(rules->perplexity_settings_.Validate());
+    LLM_ASSIGN_OR_RETURN(rules->perplexity_, PerplexityModels::Load(rules->perplexity_settings_));
   }
   if (config.pii) LLM_RETURN_IF_ERROR(Annotate(rules->LoadPii(*config.pii), "pii"));
   return rules;

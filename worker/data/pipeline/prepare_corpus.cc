@@ -136,14 +136,16 @@ class Run {
     Pipeline pipeline(workspace, config_.output);
     CheckedObserver checked(pipeline, journal, helpers, observer);
     absl::Status status = pipeline.Run(limits, *board, &checked);
-    // What a helper says of itself says more than that it failed.
-    if (absl::IsAborted(status)) status = helpers.Wait();
-    LLM_RETURN_IF_ERROR(status);
-    return helpers.Wait();
+    LLM_RETURN_IF_ERROR(checked.worker_status);
+    if (!status.ok() && !absl::IsAborted(status)) return status;
+    // Of a process that has failed, how it ended says more.
+    LLM_RETURN_IF_ERROR(helpers.Wait());
+    return status;
   }
 
   // Looks after the other processes and the journal, too.
-  struct CheckedObserver : Pipeline::Observer {
+  class CheckedObserver : public Pipeline::Observer {
+   public:
     CheckedObserver(const Pipeline& pipeline, WorkJournal& journal, WorkerProcesses& helpers,
                     Pipeline::Observer* observer)
         : pipeline_(pipeline), journal_(journal), helpers_(helpers), observer_(observer) {}
@@ -156,9 +158,13 @@ class Run {
       return observer_ == nullptr ? absl::OkStatus() : observer_->End(stage);
     }
     absl::Status Check() override {
-      LLM_RETURN_IF_ERROR(helpers_.Check());
+      worker_status = helpers_.Check();
+      LLM_RETURN_IF_ERROR(worker_status);
       return observer_ == nullptr ? absl::OkStatus() : observer_->Check();
     }
+    absl::Status worker_status;  // of the first that ended in another way than it should
+
+   private:
     const Pipeline& pipeline_;
     WorkJournal& journal_;
     WorkerProcesses& helpers_;
