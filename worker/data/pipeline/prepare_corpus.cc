@@ -112,6 +112,8 @@ class Run {
 
   absl::StatusOr<PreparedCorpus> Do(Pipeline::Observer* observer) {
     LLM_ASSIGN_OR_RETURN(ProcessLimits limits, LimitsOf(config_));
+    LLM_ASSIGN_OR_RETURN(bool made, IsMade());
+    if (made) return Result();
     LLM_RETURN_IF_ERROR(ClearOutput(config_.output, work_, options_.force));
     LLM_ASSIGN_OR_RETURN(UniqueFd lock, LockFolder(work_));
     LLM_ASSIGN_OR_RETURN(CorpusPlan plan, MakeCorpusPlan(config_, options_.limits));
@@ -122,6 +124,16 @@ class Run {
   }
 
  private:
+  // Whether a run with this plan was stopped when only its work folder was left to be removed.
+  absl::StatusOr<bool> IsMade() const {
+    absl::StatusOr<std::string> manifest = ReadFile(config_.output + "/manifest.json");
+    absl::StatusOr<std::string> draft = ReadFile(absl::StrCat(work_, "/", kManifestDraftName));
+    if (options_.force || !manifest.ok() || !draft.ok() || *manifest != *draft) return false;
+    LLM_ASSIGN_OR_RETURN(CorpusPlan plan, MakeCorpusPlan(config_, options_.limits));
+    absl::StatusOr<std::string> made = ReadFile(config_.output + "/audit/plan.json");
+    return made.ok() && *made == EncodeCorpusPlan(plan);
+  }
+
   absl::Status RunStages(const Workspace& workspace, const ProcessLimits& limits, Pipeline::Observer* observer) {
     LLM_ASSIGN_OR_RETURN(std::string boot_id, BootId());
     WorkJournal journal(workspace, boot_id);
@@ -177,6 +189,11 @@ class Run {
         WriteFileAtomically(config_.output + "/audit/plan.json", EncodeCorpusPlan(workspace.plan())));
     LLM_ASSIGN_OR_RETURN(std::string manifest, ReadFile(absl::StrCat(work_, "/", kManifestDraftName)));
     LLM_RETURN_IF_ERROR(WriteFileAtomically(config_.output + "/manifest.json", manifest));
+    return Result();
+  }
+
+  // Of a dataset that is made; nothing is left of the work.
+  absl::StatusOr<PreparedCorpus> Result() {
     PreparedCorpus out;
     LLM_ASSIGN_OR_RETURN(out.manifest, ReadManifest(config_.output));
     LLM_ASSIGN_OR_RETURN(out.digest, ManifestDigest(config_.output));
