@@ -112,7 +112,12 @@ absl::Status ChunkCleaner::AddDocument(const ParsedDocument& document, const std
   if (document.part > 0 && !id_.empty()) absl::StrAppend(&id_, "#", document.part);
   out.text_bytes += static_cast<int64_t>(text_.size());
   VerdictRecord verdict{.place = PlaceOf(document.place), .id = id_, .bytes = text_.size()};
-  LLM_RETURN_IF_ERROR(cleaner_.Run(text_, cleaned_));
+  if (HasContent(text_)) {
+    LLM_RETURN_IF_ERROR(cleaner_.Run(text_, cleaned_));
+  } else {  // nothing but what was taken out of it
+    cleaned_ = CleanedDocument();
+    cleaned_.outcome.reason = std::string(ReasonName(Reason::kEmpty));
+  }
   verdict.language = cleaned_.language;
   verdict.language_score = cleaned_.language_score;
   verdict.perplexity = cleaned_.perplexity.scored ? cleaned_.perplexity.perplexity : 0;

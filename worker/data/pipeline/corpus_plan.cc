@@ -16,7 +16,6 @@
 #include "worker/data/spill/record_file.h"
 #include "worker/data/pipeline/settings.h"
 #include "worker/data/read/record.h"
-#include "worker/data/tokenizer/tokenizer.h"
 
 namespace llmctl::data {
 namespace {
@@ -172,8 +171,8 @@ absl::StatusOr<CorpusPlan> MakeCorpusPlan(const contract::CorpusConfig& config, 
   LLM_RETURN_IF_ERROR(ListFiles(plan));
   LLM_RETURN_IF_ERROR(CutTasks(plan));
   LLM_RETURN_IF_ERROR(NoteModels(plan));
-  LLM_ASSIGN_OR_RETURN(std::unique_ptr<Tokenizer> tokenizer, MakeTokenizer(config.tokenizer));
-  plan.tokenizer_digest = tokenizer->digest();
+  LLM_ASSIGN_OR_RETURN(plan.tokenizer, MakeTokenizer(config.tokenizer));
+  plan.tokenizer_digest = plan.tokenizer->digest();
   MakeDigests(plan);
   return plan;
 }

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,7 @@
 
 #include "worker/contract/corpus_config.h"
 #include "worker/data/read/input_files.h"
+#include "worker/data/tokenizer/tokenizer.h"
 
 namespace llmctl::data {
 
@@ -39,6 +41,7 @@ struct CorpusPlan {
   std::vector<std::string> passed_over;
   PlanLimits limits;
   int64_t bytes = 0;
+  std::shared_ptr<const Tokenizer> tokenizer;  // null in a plan that was read: reading a vocabulary takes its time
   std::string tokenizer_digest;
   std::string models_text;  // model files of the cleaning stages, a line each with the time of its last change
   // 32 characters each.

@@ -48,7 +48,13 @@ class DedupStage : public Stage {
       return Validate(exact_plan_.settings);
     }
     near_plan_ = workspace_.PlanOfNear(segments_);
-    LLM_ASSIGN_OR_RETURN(signer_, Signer::Make(near_plan_.settings, SpacyWords(splitter_)));
+    if (step_ != DedupStep::kKeys) return Validate(near_plan_.settings);
+    SplitWords split_words;
+    if (near_plan_.settings.recipe == ShingleRecipe::kDatatrove) {
+      splitter_ = std::make_unique<WordSplitter>();
+      split_words = SpacyWords(*splitter_);
+    }
+    LLM_ASSIGN_OR_RETURN(signer_, Signer::Make(near_plan_.settings, split_words));
     return absl::OkStatus();
   }
 
@@ -113,7 +119,7 @@ class DedupStage : public Stage {
   bool near_ = false;
   ExactPlan exact_plan_;
   NearPlan near_plan_;
-  const WordSplitter splitter_;
+  std::unique_ptr<const WordSplitter> splitter_;
   std::unique_ptr<Signer> signer_;
 };
 

@@ -44,12 +44,19 @@ absl::StatusOr<std::unique_ptr<Stage>> Pipeline::MakeStage(int stage) {
   if (segments_.empty()) {
     LLM_ASSIGN_OR_RETURN(segments_, workspace_.Segments());
   }
-  if (step.kind == Kind::kEncode) {
-    LLM_ASSIGN_OR_RETURN(tokenizer_, MakeTokenizer(workspace_.plan().config.tokenizer));
-    return MakeEncodeStage(workspace_, segments_, *tokenizer_);
-  }
-  if (step.kind == Kind::kWrite) return MakeWriteStage(workspace_, segments_, output_);
-  return MakeDedup(step);
+  if (step.kind != Kind::kEncode && step.kind != Kind::kWrite) return MakeDedup(step);
+  LLM_RETURN_IF_ERROR(LoadTokenizer());
+  if (step.kind == Kind::kEncode) return MakeEncodeStage(workspace_, segments_, *tokenizer_);
+  return MakeWriteStage(workspace_, segments_, *tokenizer_, output_);
+}
+
+absl::Status Pipeline::LoadTokenizer() {
+  if (tokenizer_ == nullptr) tokenizer_ = workspace_.plan().tokenizer;
+  if (tokenizer_ != nullptr) return absl::OkStatus();
+  LLM_ASSIGN_OR_RETURN(tokenizer_, MakeTokenizer(workspace_.plan().config.tokenizer));
+  if (tokenizer_->digest() == workspace_.plan().tokenizer_digest) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat("tokenizer ", workspace_.plan().config.tokenizer, " has changed since the run began"));
 }
 
 std::string Pipeline::FolderFinishedBy(int stage) const {

@@ -49,6 +49,7 @@ class Pipeline {
     std::string name;
   };
   absl::StatusOr<std::unique_ptr<Stage>> MakeDedup(const Step& step);
+  absl::Status LoadTokenizer();
   // Until the other processes have done their tasks too.
   absl::Status AwaitOthers(int stage, int tasks, StageBoard& board, Observer* observer);
 
@@ -56,7 +57,7 @@ class Pipeline {
   const std::string output_;
   std::vector<Step> steps_;
   std::vector<Segment> segments_;  // once the first stage is done
-  std::unique_ptr<Tokenizer> tokenizer_;
+  std::shared_ptr<const Tokenizer> tokenizer_;  // once it is needed
 };
 
 }  // namespace llmctl::data

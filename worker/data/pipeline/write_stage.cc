@@ -51,21 +51,20 @@ json PortableSpec(const contract::CorpusConfig& config, const std::string& token
 
 class WriteWorker : public StageWorker {
  public:
-  WriteWorker(const Workspace& workspace, const std::vector<Segment>& segments, const std::string& output,
-              StageProgress& progress)
-      : workspace_(workspace), segments_(segments), output_(output), progress_(progress) {}
+  WriteWorker(const Workspace& workspace, const std::vector<Segment>& segments, const Tokenizer& tokenizer,
+              const std::string& output, StageProgress& progress)
+      : workspace_(workspace), segments_(segments), tokenizer_(tokenizer), output_(output), progress_(progress) {}
 
   absl::Status Run(int) override {
     const contract::CorpusConfig& config = workspace_.plan().config;
     LLM_ASSIGN_OR_RETURN(CorpusReport report, MakeReport(workspace_, segments_));
-    LLM_ASSIGN_OR_RETURN(std::unique_ptr<Tokenizer> tokenizer, MakeTokenizer(config.tokenizer));
     LLM_RETURN_IF_ERROR(WriteRejects(workspace_, absl::StrCat(output_, "/", kRejectsName)));
-    LLM_ASSIGN_OR_RETURN(DatasetManifest manifest, WriteShards(*tokenizer, report));
+    LLM_ASSIGN_OR_RETURN(DatasetManifest manifest, WriteShards(report));
     if (manifest.splits.front().documents == 0) return NothingLeft(report);
     json report_json = ReportJson(report);
     LLM_RETURN_IF_ERROR(WriteText(kReportName, JsonText(report_json, /*indented=*/true) + "\n"));
     LLM_RETURN_IF_ERROR(WriteText(kReportPageName, ReportHtml(report)));
-    manifest.source_json = JsonText({{"spec", PortableSpec(config, tokenizer->digest())},
+    manifest.source_json = JsonText({{"spec", PortableSpec(config, tokenizer_.digest())},
                                      {"input", report_json["input"]},
                                      {"counters", report_json["counters"]},
                                      {"total", {{"read", report_json["total"]["read"]},
@@ -113,12 +112,12 @@ class WriteWorker : public StageWorker {
                     id);
   }
 
-  absl::StatusOr<DatasetManifest> WriteShards(const Tokenizer& tokenizer, const CorpusReport& report) {
+  absl::StatusOr<DatasetManifest> WriteShards(const CorpusReport& report) {
     LLM_ASSIGN_OR_RETURN(std::optional<LengthPlan> lengths, BalanceLengths(report));
     const contract::CorpusConfig& config = workspace_.plan().config;
-    LLM_ASSIGN_OR_RETURN(std::unique_ptr<ShardWriter> train, CreateWriter("train", tokenizer));
-    LLM_ASSIGN_OR_RETURN(std::unique_ptr<ShardWriter> validation, CreateWriter("validation", tokenizer));
-    std::vector<int64_t> counts(tokenizer.vocabulary_size());
+    LLM_ASSIGN_OR_RETURN(std::unique_ptr<ShardWriter> train, CreateWriter("train"));
+    LLM_ASSIGN_OR_RETURN(std::unique_ptr<ShardWriter> validation, CreateWriter("validation"));
+    std::vector<int64_t> counts(tokenizer_.vocabulary_size());
     for (const std::string& group : GroupsInOrder(report)) {
       if (config.mix) {
         LLM_RETURN_IF_ERROR(train->BeginGroup(group));
@@ -134,7 +133,7 @@ class WriteWorker : public StageWorker {
       }));
     }
     DatasetManifest manifest;
-    LLM_RETURN_IF_ERROR(CopyTokenizer(tokenizer, manifest));
+    LLM_RETURN_IF_ERROR(CopyTokenizer(manifest));
     manifest.unigram_entropy = UnigramEntropy(counts);
     for (ShardWriter* writer : {train.get(), validation.get()}) {
       LLM_ASSIGN_OR_RETURN(SplitInfo split, writer->Finish());
@@ -144,12 +143,12 @@ class WriteWorker : public StageWorker {
     return manifest;
   }
 
-  absl::StatusOr<std::unique_ptr<ShardWriter>> CreateWriter(const std::string& split, const Tokenizer& tokenizer) {
+  absl::StatusOr<std::unique_ptr<ShardWriter>> CreateWriter(const std::string& split) {
     const std::optional<contract::PackConfig>& pack = workspace_.plan().config.pack;
-    if (!pack) return ShardWriter::Create(output_, split, tokenizer.vocabulary_size());
+    if (!pack) return ShardWriter::Create(output_, split, tokenizer_.vocabulary_size());
     PackSettings settings = PackSettingsOf(*pack);
     LLM_RETURN_IF_ERROR(settings.Validate());
-    return CreatePackedWriter(output_, split, tokenizer.vocabulary_size(), settings);
+    return CreatePackedWriter(output_, split, tokenizer_.vocabulary_size(), settings);
   }
 
   // As the specification names the sources; the languages of a source by their labels.
@@ -176,14 +175,14 @@ class WriteWorker : public StageWorker {
   }
 
   // The tokenizer travels with the dataset.
-  absl::Status CopyTokenizer(const Tokenizer& tokenizer, DatasetManifest& manifest) {
+  absl::Status CopyTokenizer(DatasetManifest& manifest) {
     const contract::CorpusConfig& config = workspace_.plan().config;
-    manifest.vocabulary_size = tokenizer.vocabulary_size();
-    manifest.end_of_document = tokenizer.end_of_document();
-    manifest.tokenizer_digest = tokenizer.digest();
+    manifest.vocabulary_size = tokenizer_.vocabulary_size();
+    manifest.end_of_document = tokenizer_.end_of_document();
+    manifest.tokenizer_digest = tokenizer_.digest();
     manifest.tokenizer = config.tokenizer;
     if (config.pack) {
-      manifest.packing = PackingInfo{PackSettingsOf(*config.pack).row_tokens(), tokenizer.end_of_document()};
+      manifest.packing = PackingInfo{PackSettingsOf(*config.pack).row_tokens(), tokenizer_.end_of_document()};
     }
     if (config.tokenizer == "byte") return absl::OkStatus();
     LLM_ASSIGN_OR_RETURN(std::string text, ReadFile(config.tokenizer));
@@ -215,6 +214,7 @@ class WriteWorker : public StageWorker {
 
   const Workspace& workspace_;
   const std::vector<Segment>& segments_;
+  const Tokenizer& tokenizer_;
   const std::string& output_;
   StageProgress& progress_;
   LengthBalanceSettings length_settings_;
@@ -222,26 +222,28 @@ class WriteWorker : public StageWorker {
 
 class WriteStage : public Stage {
  public:
-  WriteStage(const Workspace& workspace, std::vector<Segment> segments, std::string output)
-      : workspace_(workspace), segments_(std::move(segments)), output_(std::move(output)) {}
+  WriteStage(const Workspace& workspace, std::vector<Segment> segments, const Tokenizer& tokenizer, std::string output)
+      : workspace_(workspace), segments_(std::move(segments)), tokenizer_(tokenizer), output_(std::move(output)) {}
 
   int tasks() const override { return 1; }
   int64_t amount() const override { return 0; }
   absl::string_view unit() const override { return "tokens"; }
   absl::StatusOr<std::unique_ptr<StageWorker>> MakeWorker(int, int64_t, StageProgress& progress) override {
-    return std::make_unique<WriteWorker>(workspace_, segments_, output_, progress);
+    return std::make_unique<WriteWorker>(workspace_, segments_, tokenizer_, output_, progress);
   }
 
  private:
   const Workspace& workspace_;
   const std::vector<Segment> segments_;
+  const Tokenizer& tokenizer_;
   const std::string output_;
 };
 
 }  // namespace
 
-std::unique_ptr<Stage> MakeWriteStage(const Workspace& workspace, std::vector<Segment> segments, std::string output) {
-  return std::make_unique<WriteStage>(workspace, std::move(segments), std::move(output));
+std::unique_ptr<Stage> MakeWriteStage(const Workspace& workspace, std::vector<Segment> segments,
+                                      const Tokenizer& tokenizer, std::string output) {
+  return std::make_unique<WriteStage>(workspace, std::move(segments), tokenizer, std::move(output));
 }
 
 }  // namespace llmctl::data

@@ -9,6 +9,7 @@
 
 #include "worker/data/pipeline/stage.h"
 #include "worker/data/pipeline/workspace.h"
+#include "worker/data/tokenizer/tokenizer.h"
 
 namespace llmctl::data {
 
@@ -20,6 +21,7 @@ inline constexpr char kReportPageName[] = "report.html";
 inline constexpr char kManifestDraftName[] = "manifest.json";
 
 // Into the folder `output`, but for the manifest. `workspace` outlives it.
-std::unique_ptr<Stage> MakeWriteStage(const Workspace& workspace, std::vector<Segment> segments, std::string output);
+std::unique_ptr<Stage> MakeWriteStage(const Workspace& workspace, std::vector<Segment> segments,
+                                      const Tokenizer& tokenizer, std::string output);
 
 }  // namespace llmctl::data
