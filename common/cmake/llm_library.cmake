@@ -6,7 +6,7 @@
 # llm_test(NAME n SRCS x_test.cc... [DEPS lib...] [EXTERNAL package...] [LABELS l...] [TIMEOUT s])
 #   A GoogleTest program; tests/ mirrors the tree and may use any library.
 # All share a precompiled header: libraries and programs base_headers (in common/), tests test_headers (in tests/). PCH
-# asks for another: api (the generated messages) or grpc (gRPC with them), both in proto/.
+# asks for another: cli (CLI11, in common/), api (the generated messages) or grpc (gRPC with them), both in proto/.
 
 function(_llm_folder out)
   file(RELATIVE_PATH folder "${CMAKE_SOURCE_DIR}" "${CMAKE_CURRENT_SOURCE_DIR}")

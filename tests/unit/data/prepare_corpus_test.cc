@@ -4,11 +4,13 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <set>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -281,6 +283,44 @@ TEST(Prepare, SourcesAreMixedAndPacked) {
   EXPECT_EQ(corpus->manifest.packing->row_tokens, 513);
   EXPECT_EQ(train.packed->cut_documents, 1);
   EXPECT_TRUE(VerifyDataset(run.config.output).ok()) << VerifyDataset(run.config.output);
+}
+
+// Looks at the progress from another thread, as whoever shows it does.
+class Watcher : public Pipeline::Observer {
+ public:
+  ~Watcher() override { EXPECT_EQ(begun, ended); }
+  void Begin(int, absl::string_view, const Stage&, const StageProgress& progress) override {
+    ++begun;
+    watching_ = true;
+    thread_ = std::thread([this, &progress] {
+      while (watching_) seen_ = progress.done.load();
+    });
+  }
+  absl::Status End(int, bool) override {
+    ++ended;
+    watching_ = false;
+    thread_.join();
+    return absl::OkStatus();
+  }
+  absl::Status Check() override { return absl::OkStatus(); }
+
+  int begun = 0;
+  int ended = 0;
+
+ private:
+  std::thread thread_;
+  std::atomic<bool> watching_ = false;
+  std::atomic<int64_t> seen_ = 0;
+};
+
+TEST(Prepare, ProgressIsNotLookedAtAfterAFailure) {
+  Preparation run;
+  run.AddFile("a.jsonl", "{\"body\": 1}\n");  // no document: the last stage fails
+  Watcher watcher;
+
+  EXPECT_FALSE(PrepareCorpus(run.config, run.options, &watcher).ok());
+
+  EXPECT_GT(watcher.begun, 3);
 }
 
 TEST(Prepare, TooLittleMemoryIsRefusedWithHowMuchIsNeeded) {

@@ -182,13 +182,12 @@ Verb AddPrepare(CLI::App& app) {
       ->check(CLI::Range(1, 1024));
   verb->add_option("--workers", flags->workers, "processes (default: 1)")->check(CLI::Range(1, 256));
   verb->add_option("--memory", flags->memory, "what all processes may use at most: 2G, 512M");
-  verb->add_option("--task-bytes", flags->limits.task_bytes, "how much input is one task, about")
-      ->check(CLI::Range(int64_t{1} << 16, int64_t{1} << 40))
-      ->capture_default_str();
+  verb->add_option("--task-bytes", flags->limits.task_bytes,
+                   "how much input is one task, about (default: by the size of the input, up to 256 MiB)")
+      ->check(CLI::Range(int64_t{1} << 16, int64_t{1} << 40));
   verb->add_option("--segment-bytes", flags->limits.segment_bytes,
-                   "how much text a task that was stopped has to read again at most, about")
-      ->check(CLI::Range(int64_t{1} << 16, int64_t{1} << 40))
-      ->capture_default_str();
+                   "how much text a task that was stopped has to read again at most, about (default: up to 64 MiB)")
+      ->check(CLI::Range(int64_t{1} << 16, int64_t{1} << 40));
   verb->add_flag("--force", flags->force, "replace a dataset that is in the output folder");
   verb->add_flag("--keep-work", flags->keep_work, "keep the files between stages, for a run with other settings");
   verb->add_flag("--dry-run", flags->dry_run, "say what would be run, and run nothing");

@@ -57,7 +57,7 @@ void ProgressLine::Begin(int, absl::string_view name, const Stage& made, const S
   shower_ = std::thread([this] { ShowUntilEnd(); });
 }
 
-absl::Status ProgressLine::End(int) {
+absl::Status ProgressLine::End(int, bool) {
   Stop();
   return absl::OkStatus();
 }

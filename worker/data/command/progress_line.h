@@ -23,7 +23,7 @@ class ProgressLine : public Pipeline::Observer {
   ~ProgressLine() override;
 
   void Begin(int stage, absl::string_view name, const Stage& made, const StageProgress& progress) override;
-  absl::Status End(int stage) override;
+  absl::Status End(int stage, bool done) override;
   absl::Status Check() override { return absl::OkStatus(); }
 
   // Since construction.

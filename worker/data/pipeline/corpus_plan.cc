@@ -2,6 +2,7 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <optional>
 #include <utility>
@@ -49,13 +50,18 @@ absl::Status ListFiles(CorpusPlan& plan) {
   return absl::OkStatus();
 }
 
+// About 16 tasks and 32 segments, within bounds.
+void ChooseLimits(CorpusPlan& plan) {
+  constexpr int64_t kMiB = int64_t{1} << 20;
+  PlanLimits& limits = plan.limits;
+  if (limits.task_bytes == 0) limits.task_bytes = std::clamp(plan.bytes / 16, 16 * kMiB, 256 * kMiB);
+  if (limits.segment_bytes == 0) limits.segment_bytes = std::clamp(plan.bytes / 32, 4 * kMiB, 64 * kMiB);
+}
+
 // Small files are put together, large ones have been cut.
 absl::Status CutTasks(CorpusPlan& plan) {
   std::vector<InputFile> files;
-  for (const PlannedFile& planned : plan.files) {
-    files.push_back(planned.file);
-    plan.bytes += planned.file.bytes;
-  }
+  for (const PlannedFile& planned : plan.files) files.push_back(planned.file);
   LLM_ASSIGN_OR_RETURN(std::vector<InputRange> ranges, CutInputs(files, plan.limits.task_bytes));
   for (const InputRange& range : ranges) {
     bool whole = range.begin == 0 && range.end == kFileEnd;
@@ -169,6 +175,8 @@ absl::StatusOr<CorpusPlan> MakeCorpusPlan(const contract::CorpusConfig& config, 
   plan.config = config;
   plan.limits = limits;
   LLM_RETURN_IF_ERROR(ListFiles(plan));
+  for (const PlannedFile& planned : plan.files) plan.bytes += planned.file.bytes;
+  ChooseLimits(plan);
   LLM_RETURN_IF_ERROR(CutTasks(plan));
   LLM_RETURN_IF_ERROR(NoteModels(plan));
   LLM_ASSIGN_OR_RETURN(plan.tokenizer, MakeTokenizer(config.tokenizer));

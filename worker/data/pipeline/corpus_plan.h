@@ -29,9 +29,10 @@ struct CleanTask {
   int64_t bytes = 0;  // as the files lie there
 };
 
+// 0: chosen by the size of the input, so that a small corpus has work for several threads and a large one few files.
 struct PlanLimits {
-  int64_t task_bytes = int64_t{256} << 20;    // of input, about
-  int64_t segment_bytes = int64_t{64} << 20;  // of text read, about: what a killed task has to do again at most
+  int64_t task_bytes = 0;     // of input, about: up to 256 MiB
+  int64_t segment_bytes = 0;  // of text read, about: what a killed task has to do again at most; up to 64 MiB
 };
 
 struct CorpusPlan {
@@ -39,7 +40,7 @@ struct CorpusPlan {
   std::vector<PlannedFile> files;
   std::vector<CleanTask> tasks;
   std::vector<std::string> passed_over;
-  PlanLimits limits;
+  PlanLimits limits;  // not 0
   int64_t bytes = 0;
   std::shared_ptr<const Tokenizer> tokenizer;  // null in a plan that was read: reading a vocabulary takes its time
   std::string tokenizer_digest;

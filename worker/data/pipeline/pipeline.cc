@@ -76,18 +76,23 @@ absl::Status Pipeline::Run(const ProcessLimits& limits, StageBoard& board, Obser
   for (int number = 0; number < stages(); ++number) {
     absl::StatusOr<std::unique_ptr<Stage>> stage = MakeStage(number);
     absl::Status status = stage.status();
-    if (status.ok()) {
-      if (observer != nullptr) observer->Begin(number, StageName(number), **stage, board.progress(number));
-      status = RunStage(**stage, limits, *board.Tasks(number, (*stage)->tasks()), board.progress(number));
-    }
-    if (status.ok()) status = AwaitOthers(number, (*stage)->tasks(), board, observer);
-    if (status.ok() && observer != nullptr) status = observer->End(number);
+    if (status.ok()) status = RunOne(number, **stage, limits, board, observer);
     if (!status.ok()) {
       board.Fail();
       return Annotate(status, StageName(number));
     }
   }
   return absl::OkStatus();
+}
+
+absl::Status Pipeline::RunOne(int number, Stage& stage, const ProcessLimits& limits, StageBoard& board,
+                              Observer* observer) {
+  if (observer != nullptr) observer->Begin(number, StageName(number), stage, board.progress(number));
+  absl::Status status = RunStage(stage, limits, *board.Tasks(number, stage.tasks()), board.progress(number));
+  if (status.ok()) status = AwaitOthers(number, stage.tasks(), board, observer);
+  if (observer == nullptr) return status;
+  absl::Status ended = observer->End(number, status.ok());
+  return status.ok() ? ended : status;
 }
 
 absl::Status Pipeline::AwaitOthers(int stage, int tasks, StageBoard& board, Observer* observer) {

@@ -33,8 +33,8 @@ class Pipeline {
     virtual ~Observer() = default;
     // `progress` is that of all processes, until the stage's end.
     virtual void Begin(int stage, absl::string_view name, const Stage& made, const StageProgress& progress) = 0;
-    // When all of it is done; an error ends the run.
-    virtual absl::Status End(int stage) = 0;
+    // When all of it is done, or it failed: `progress` is not looked at any more. An error ends the run.
+    virtual absl::Status End(int stage, bool done) = 0;
     // Called now and then while other processes are waited for: an error ends the run.
     virtual absl::Status Check() = 0;
   };
@@ -50,6 +50,7 @@ class Pipeline {
   };
   absl::StatusOr<std::unique_ptr<Stage>> MakeDedup(const Step& step);
   absl::Status LoadTokenizer();
+  absl::Status RunOne(int number, Stage& stage, const ProcessLimits& limits, StageBoard& board, Observer* observer);
   // Until the other processes have done their tasks too.
   absl::Status AwaitOthers(int stage, int tasks, StageBoard& board, Observer* observer);
 

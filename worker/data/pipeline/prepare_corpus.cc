@@ -29,11 +29,30 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int64_t kMemoryMin = int64_t{256} << 20;
+constexpr int64_t kRecordBytesMin = int64_t{32} << 20;
 // What a process has besides records and buffers: its program, tables, and the scratch of a thread.
 constexpr int64_t kProcessBytes = int64_t{64} << 20;
 constexpr int64_t kThreadBytes = int64_t{40} << 20;
 constexpr const char* kShardNames[] = {"train.bin", "train.idx", "validation.bin", "validation.idx"};
+
+// What models and windows will take in every process, from the sizes of their files (docs/data/perplexity.md).
+int64_t FixedBytes(const contract::CorpusConfig& config) {
+  auto file_bytes = [](const std::string& path) -> int64_t {
+    std::error_code error;
+    int64_t bytes = path.empty() ? 0 : static_cast<int64_t>(fs::file_size(path, error));
+    return error ? 0 : bytes;  // whoever loads it says what is wrong
+  };
+  int64_t bytes = 0;
+  if (config.language) bytes += file_bytes(config.language->model);
+  if (config.perplexity) {
+    for (const contract::PerplexityModelConfig& model : config.perplexity->models) {
+      bytes += absl::EndsWith(model.arpa, ".gz") ? 2 * file_bytes(model.arpa) : file_bytes(model.arpa) / 2;
+    }
+  }
+  constexpr int64_t kTokenBytes = 4;
+  if (config.pack) bytes += kTokenBytes * config.pack->window_tokens;
+  return bytes;
+}
 
 absl::Status Remove(const std::string& path) {
   if (::unlink(path.c_str()) == 0 || errno == ENOENT) return absl::OkStatus();
@@ -164,10 +183,11 @@ class Run {
     void Begin(int stage, absl::string_view name, const Stage& made, const StageProgress& progress) override {
       if (observer_ != nullptr) observer_->Begin(stage, name, made, progress);
     }
-    absl::Status End(int stage) override {
+    absl::Status End(int stage, bool done) override {
+      absl::Status status = observer_ == nullptr ? absl::OkStatus() : observer_->End(stage, done);
       std::string folder = pipeline_.FolderFinishedBy(stage);
-      if (!folder.empty()) LLM_RETURN_IF_ERROR(journal_.Finished(folder));
-      return observer_ == nullptr ? absl::OkStatus() : observer_->End(stage);
+      if (done && !folder.empty()) status.Update(journal_.Finished(folder));
+      return status;
     }
     absl::Status Check() override {
       worker_status = helpers_.Check();
@@ -224,15 +244,13 @@ absl::StatusOr<ProcessLimits> LimitsOf(const contract::CorpusConfig& config) {
   int cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   ProcessLimits limits;
   limits.threads = config.threads > 0 ? config.threads : std::max(1, cores / config.workers);
-  int64_t own = *memory / config.workers;
-  limits.memory_bytes = own - kProcessBytes - limits.threads * kThreadBytes;
-  int64_t least = config.workers * (kProcessBytes + limits.threads * kThreadBytes + (int64_t{32} << 20));
-  if (own < kMemoryMin / 2 || limits.memory_bytes < (int64_t{32} << 20)) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "memory: ", config.memory, " is too little for ", config.workers, " processes of ", limits.threads,
-        " threads, expected at least ", std::max(kMemoryMin / 2 * config.workers, least) >> 20, "M"));
-  }
-  return limits;
+  int64_t taken = kProcessBytes + limits.threads * kThreadBytes + FixedBytes(config);
+  limits.memory_bytes = *memory / config.workers - taken;
+  if (limits.memory_bytes >= kRecordBytesMin) return limits;
+  return absl::InvalidArgumentError(
+      absl::StrCat("memory: ", config.memory, " is too little for ", config.workers, " processes of ", limits.threads,
+                   " threads with their models, expected at least ",
+                   (config.workers * (taken + kRecordBytesMin) >> 20) + 1, "M"));
 }
 
 absl::StatusOr<PreparedCorpus> PrepareCorpus(const contract::CorpusConfig& config, const PrepareOptions& options,

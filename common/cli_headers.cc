@@ -1,0 +1,1 @@
+// The library that owns the precompiled header of programs with many flags; it holds no code.
