@@ -50,11 +50,11 @@ absl::Status ListFiles(CorpusPlan& plan) {
   return absl::OkStatus();
 }
 
-// About 16 tasks and 32 segments, within bounds.
+// About 32 tasks and segments, within bounds.
 void ChooseLimits(CorpusPlan& plan) {
   constexpr int64_t kMiB = int64_t{1} << 20;
   PlanLimits& limits = plan.limits;
-  if (limits.task_bytes == 0) limits.task_bytes = std::clamp(plan.bytes / 16, 16 * kMiB, 256 * kMiB);
+  if (limits.task_bytes == 0) limits.task_bytes = std::clamp(plan.bytes / 32, 4 * kMiB, 256 * kMiB);
   if (limits.segment_bytes == 0) limits.segment_bytes = std::clamp(plan.bytes / 32, 4 * kMiB, 64 * kMiB);
 }
 

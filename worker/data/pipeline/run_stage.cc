@@ -40,8 +40,11 @@ absl::Status WorkAll(StageWorker& worker, TaskList& tasks, FirstError& error) {
 }  // namespace
 
 absl::Status RunStage(Stage& stage, const ProcessLimits& limits, TaskList& tasks, StageProgress& progress) {
-  int workers = stage.wants_threads() ? 1 : limits.threads;
-  int threads = stage.wants_threads() ? limits.threads : 1;
+  // A worker for each thread, if there are tasks enough that none is idle for long at the end.
+  constexpr int kTasksPerThread = 4;
+  bool together = stage.wants_threads() && stage.tasks() < kTasksPerThread * limits.threads;
+  int workers = together ? 1 : limits.threads;
+  int threads = together ? limits.threads : 1;
   FirstError error;
   auto work = [&] {
     absl::StatusOr<std::unique_ptr<StageWorker>> worker =

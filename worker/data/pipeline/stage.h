@@ -44,7 +44,7 @@ class Stage {
   // A worker that uses `threads` threads itself (1, unless wants_threads) and about `memory_bytes`.
   virtual absl::StatusOr<std::unique_ptr<StageWorker>> MakeWorker(int threads, int64_t memory_bytes,
                                                                   StageProgress& progress) = 0;
-  // One worker uses all threads, instead of one worker a thread.
+  // One worker can use all threads: that is done where there are few tasks.
   virtual bool wants_threads() const { return false; }
 };
 
