@@ -6,7 +6,6 @@
 // the prefetching thread cannot keep up.
 //
 // CPU seconds of one thread. The concat files are Megatron-LM's byte for byte: their SHA-256 is printed.
-#include <sys/resource.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -22,6 +21,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 
+#include "bench/pipeline/corpus_texts.h"
 #include "common/base/digest.h"
 #include "common/base/file.h"
 #include "common/base/status.h"
@@ -50,12 +50,6 @@ struct Corpus {
   int64_t tokens = 0;
   int vocabulary_size = 0;
 };
-
-double CpuSeconds() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  return usage.ru_utime.tv_sec + usage.ru_utime.tv_usec * 1e-6;
-}
 
 absl::StatusOr<Corpus> ReadCorpus(const Options& options) {
   LLM_ASSIGN_OR_RETURN(std::unique_ptr<Tokenizer> tokenizer, MakeTokenizer(options.tokenizer));

@@ -21,6 +21,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 
+#include "bench/pipeline/corpus_texts.h"
 #include "common/base/status.h"
 #include "worker/data/perplexity/line_normalizer.h"
 #include "worker/data/perplexity/ngram_trainer.h"
@@ -45,34 +46,10 @@ struct Options {
   int64_t megabytes = 0;
 };
 
-double CpuSeconds() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  return usage.ru_utime.tv_sec + usage.ru_utime.tv_usec * 1e-6;
-}
-
 int64_t PeakBytes() {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
   return usage.ru_maxrss * int64_t{1024};
-}
-
-absl::StatusOr<std::vector<std::string>> ReadTexts(const std::string& path, int64_t megabytes) {
-  std::ifstream file(path, std::ios::binary);
-  std::vector<std::string> texts;
-  int64_t bytes = 0;
-  for (std::string line; std::getline(file, line);) {
-    Json value = Json::parse(line, nullptr, /*allow_exceptions=*/false);
-    if (!value.is_object() || !value.contains("text") || !value["text"].is_string()) {
-      return absl::InvalidArgumentError(absl::StrCat("read ", path, ": line ", texts.size() + 1,
-                                                     " is no object with a string \"text\""));
-    }
-    texts.push_back(value["text"].get<std::string>());
-    bytes += texts.back().size();
-    if (megabytes > 0 && bytes > megabytes * 1000000) break;
-  }
-  if (texts.empty()) return absl::NotFoundError(absl::StrCat("read ", path, ": no document in it"));
-  return texts;
 }
 
 PerplexitySettings SettingsOf(const Options& options) {

@@ -4,7 +4,6 @@
 // CPU seconds of this one thread count, the least of several repetitions: other work on the machine does not. --found
 // writes a line for each span: {"n":0,"type":"email","begin":12,"end":27,"text":"..."}; --cleaned a text a line, to be
 // compared with another tool's (pii_peer.py).
-#include <sys/resource.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -20,6 +19,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 
+#include "bench/pipeline/corpus_texts.h"
 #include "worker/data/pii/pii_cleaner.h"
 
 namespace llmctl::data {
@@ -36,30 +36,6 @@ struct Options {
   int repetitions = 3;
   int64_t megabytes = 0;
 };
-
-double CpuSeconds() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  return usage.ru_utime.tv_sec + usage.ru_utime.tv_usec * 1e-6;
-}
-
-absl::StatusOr<std::vector<std::string>> ReadTexts(const std::string& path, int64_t megabytes) {
-  std::ifstream file(path, std::ios::binary);
-  std::vector<std::string> texts;
-  int64_t bytes = 0;
-  for (std::string line; std::getline(file, line);) {
-    Json value = Json::parse(line, nullptr, /*allow_exceptions=*/false);
-    if (!value.is_object() || !value.contains("text") || !value["text"].is_string()) {
-      return absl::InvalidArgumentError(absl::StrCat("read ", path, ": line ", texts.size() + 1,
-                                                     " is no object with a string \"text\""));
-    }
-    texts.push_back(value["text"].get<std::string>());
-    bytes += texts.back().size();
-    if (megabytes > 0 && bytes > megabytes * 1000000) break;
-  }
-  if (texts.empty()) return absl::NotFoundError(absl::StrCat("read ", path, ": no document in it"));
-  return texts;
-}
 
 absl::StatusOr<PiiSettings> SettingsOf(const Options& options) {
   PiiSettings settings;

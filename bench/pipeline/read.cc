@@ -3,7 +3,6 @@
 //
 // User CPU seconds of this thread count, the least of several repetitions. The last line is JSON with a row per file:
 // MB of text per second.
-#include <sys/resource.h>
 
 #include <cstdint>
 #include <iostream>
@@ -16,6 +15,7 @@
 
 #include "absl/status/status.h"
 
+#include "bench/pipeline/corpus_texts.h"
 #include "common/base/status.h"
 #include "worker/data/normalize/text_normalizer.h"
 #include "worker/data/read/chunk_parser.h"
@@ -32,12 +32,6 @@ struct Options {
   bool no_parse = false;
   int repetitions = 3;
 };
-
-double CpuSeconds() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  return usage.ru_utime.tv_sec + usage.ru_utime.tv_usec * 1e-6;
-}
 
 struct Measured {
   double seconds = 0;

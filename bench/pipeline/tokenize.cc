@@ -18,6 +18,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 
+#include "bench/pipeline/corpus_texts.h"
 #include "common/base/file.h"
 #include "common/base/status.h"
 #include "worker/data/tokenizer/bpe_tokenizer.h"
@@ -35,12 +36,6 @@ struct Options {
   std::string out;
   int repetitions = 3;
 };
-
-double CpuSeconds() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  return usage.ru_utime.tv_sec + usage.ru_utime.tv_usec * 1e-6;
-}
 
 long PeakMegabytes() {
   rusage usage{};
