@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The whole pipeline, from JSON lines to shards: MB of text per CPU second, and what a second thread brings.
 
-    whole.py PART --programs=FOLDER --tokenizer=tokenizer.json --work=FOLDER [--kept]
+    whole.py PART --programs=FOLDER --tokenizer=tokenizer.json --work=FOLDER [--kept] [--cores=0,1]
 
 With --kept the corpus is what survives of PART: no document is dropped early, and all of them are encoded. The last
 line is JSON: MB_per_s (one thread, CPU seconds) and two_threads (its wall time, over that of two).
@@ -65,11 +65,13 @@ def main():
     parser.add_argument("--tokenizer", type=pathlib.Path, required=True)
     parser.add_argument("--work", type=pathlib.Path, required=True)
     parser.add_argument("--kept", action="store_true")
+    parser.add_argument("--cores", help="where the run with two threads may be (default: where this program is)")
     options = parser.parse_args()
     corpus = survivors(options, options.part) if options.kept else options.part
     megabytes = text_bytes(corpus) / 1e6
     cpu, wall, dataset = min(prepare(options, corpus, "whole", options.tokenizer, 1) for _ in range(2))
-    os.sched_setaffinity(0, set(range(os.cpu_count())))  # bench/data holds what it runs on one core
+    if options.cores:
+        os.sched_setaffinity(0, {int(core) for core in options.cores.split(",")})
     _, wall_of_two, _ = prepare(options, corpus, "whole-two", options.tokenizer, 2)
     total = json.loads((dataset / "report.json").read_text())["total"]
     print(json.dumps({"MB": round(megabytes, 1), "kept_documents": total["kept"]["documents"],
